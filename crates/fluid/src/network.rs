@@ -10,12 +10,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Minimum time between two computations of fair rates. It grows with the number of flows in the
-/// last one.
+/// last computation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     /// Constant part of the minimum time between two computations of fair rates.
     pub least: Span,
-    /// Additional minimum time between two computations of rates, for each flow in the last one.
+    /// Additional minimum time between two computations of rates, for each flow in the last
+    /// computation.
     pub per_flow: Span,
 }
 
@@ -41,8 +42,8 @@ pub struct Overflows {
     pub of: u64,
 }
 
-/// A delivered message. It is the first message of its connection and direction that had not
-/// arrived before.
+/// A message that has arrived. The messages of one side of a connection arrive in the order in
+/// which they were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
     /// Number of the connection, see [`Network::open`].
@@ -94,8 +95,8 @@ pub struct Network {
     singles: Vec<Carried>,
     /// Sum of the largest windows of the flows at each port, in bits.
     windows: Vec<u64>,
-    /// Bits of starting flows that each port has not sent yet, and the time at which they were
-    /// counted.
+    /// For each port: bits of the windows of starting flows that the port has not sent yet, and the
+    /// time at which these bits were counted.
     bursts: Vec<(f64, Time)>,
     overflows: Overflows,
     overflows_of: Vec<u32>,
@@ -694,8 +695,8 @@ impl Network {
         }
     }
 
-    /// Counts the burst of a starting flow. Its window is sent at once, so the queue of a port with
-    /// several bursts may overflow.
+    /// Counts the burst of a starting flow. Its window is sent at once, so the queue of a port
+    /// through which several bursts pass may overflow.
     fn note_burst(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &self.conns[conn];

@@ -3,13 +3,14 @@
 //! Every flow has a path of ports, a weight and a cap. Rates are weighted max–min fair: the rate of
 //! a flow can only grow at the expense of a flow whose rate per weight is not larger (D. Bertsekas
 //! and R. Gallager, *Data Networks*, 2nd edition, 6.5.2). Progressive filling computes them: all
-//! rates grow together until a port is full or a cap is reached. The rates of the flows limited by
-//! it stay, and the others continue to grow.
+//! rates grow together until a port is full or a cap is reached. The rates of the flows that this
+//! port or cap limits stay constant, and the other rates continue to grow.
 //!
-//! A change has effects only through full ports. A filling therefore recomputes only the flows that
-//! are connected to the change through full ports. The load that other flows put on ports that were
-//! not full is constant in it. If a port becomes full and a flow outside the filling has more than
-//! the rate per weight of this port, the port is included and the filling is repeated.
+//! A change has effects only through full ports. A computation of rates (filling) therefore
+//! includes only the flows that are connected to the change through full ports. During the filling,
+//! the load of all other flows is constant. If a port becomes full and a flow outside the filling
+//! has more than the rate per weight of this port, the port is included and the filling is
+//! repeated.
 //!
 //! Acknowledgements load the ports of the return path in proportion to the rate. They use bandwidth
 //! there, but do not limit their flow: the few lost or delayed bytes do not change its rate.
@@ -499,9 +500,9 @@ impl Share {
         }
     }
 
-    /// Includes ports that became full although a flow outside the computation has more than the
-    /// fair rate of this port. Returns whether there was such a port, so that rates must be
-    /// computed again.
+    /// Includes in the computation all flows of each port that has become full while a flow outside
+    /// the computation has more than the rate per weight of this port. Returns whether there was
+    /// such a port, so that rates must be computed again.
     fn take_in(&mut self) -> bool {
         let known = self.vessels.len();
         let mut any = false;

@@ -3,9 +3,8 @@
 //! A connection begins with a handshake of one round trip. In slow start a window is sent and then
 //! acknowledged, so the rate is at most window / RTT. The window doubles with each RTT (RFC 5681,
 //! 3.1) until it covers the rest of the data, or until the fair share is below window / RTT. From
-//! then on the rate is the fair share, and the window follows it up to the receive window. After an
-//! idle time of one timeout the window is the initial one again, if the profile says so (RFC 5681,
-//! 4.1).
+//! then on the rate is the fair share, at most `Rules::max_window` / RTT. After the idle time
+//! `Rules::idle_restart`, if there is one, the window is the initial one again (RFC 5681, 4.1).
 
 use eastwest_types::Span;
 
@@ -33,7 +32,7 @@ pub struct Rules {
     pub idle_restart: Option<Span>,
 }
 
-/// Packets of one message on a link, and the acknowledgements of the message.
+/// Numbers and bytes of the packets of one message on a link, and number of its acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
     /// Number of packets of the message.

@@ -1,10 +1,10 @@
 //! Parts of the completion times of flows.
 //!
 //! The completion time of a flow is divided into parts ([`Parts`]), whose sum is the completion
-//! time to the picosecond. They are the parts of its critical path: the chain of packets in which
-//! each packet was sent because the previous one had arrived (Barford and Crovella, *Critical path
-//! analysis of TCP transactions*, SIGCOMM 2000). Another module follows the path; this module
-//! stores the results.
+//! time to the picosecond. The parts are times on the critical path of the flow: the chain of
+//! packets in which each packet was sent because the previous one had arrived (Barford and
+//! Crovella, *Critical path analysis of TCP transactions*, SIGCOMM 2000). Another module follows
+//! the path; this module stores the results.
 
 use crate::table;
 use crate::table::{Names, Table};
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 /// window had no room for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// Sum of the times of flight of their packets: transmission, propagation and processing.
+    /// Sum of the times of flight (transmission, propagation and processing) of the packets of
+    /// these round trips.
     pub flight: Span,
     /// Number of the round trips counted in `flight`.
     pub count: u32,
@@ -27,7 +28,7 @@ impl RoundTrips {
     }
 }
 
-/// Parts of the completion time of a flow; their sum is the completion time. They are the times of
+/// Parts of the completion time of a flow; their sum is the completion time. The parts are times on
 /// the critical path: the chain of packets each of which was sent because the previous one had
 /// arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,11 +45,12 @@ pub struct Parts {
     pub pacing: Span,
     /// Time for which the receiver deferred acknowledgements (delayed ACK).
     pub delayed_ack: Span,
-    /// Waiting time for cores of hosts that send packets, which process other work.
+    /// Waiting time of packets for the core of their sending host, which processes other work.
     pub send_core_queue: Span,
     /// Processing time of packets at cores of the hosts that send them.
     pub send_core: Span,
-    /// Time from the arrival of packets until the card interrupts its idle core.
+    /// Time from the arrival of packets until the network card interrupts the idle core that will
+    /// process the packets.
     pub interrupt_delay: Span,
     /// Waiting time of received packets in the ring of a core that processes other work.
     pub receive_core_queue: Span,
@@ -158,10 +160,10 @@ impl Parts {
         self
     }
 
-    /// Returns the parts of one packet without their first `span`, because an earlier packet covers
-    /// this time. It is subtracted from the times of the sending core and `host_queue`, then from
-    /// `queueing`, the times of flight and the times of the receiving core. Also returns how much
-    /// was subtracted from `queueing`.
+    /// Returns the parts of one packet without the first `span` of its time, because the parts of
+    /// an earlier packet cover this time. `span` is subtracted from the times of the sending core
+    /// and `host_queue`, then from `queueing`, the times of flight and the times of the receiving
+    /// core. Also returns the time that was subtracted from `queueing`.
     #[must_use]
     pub fn without_first(mut self, span: Span) -> (Parts, Span) {
         let mut rest = span;

@@ -126,9 +126,9 @@ table! {
 
 table! {
     /// One row for each finished job, in the order of the table `jobs`: the counters of Hadoop,
-    /// with Hadoop's names. Launched, failed and killed count attempts of tasks. Bytes that tasks
-    /// read, write and spill are counted for successful attempts only, as in Hadoop. Records have
-    /// the size of `sort.record_bytes`.
+    /// with Hadoop's names. The counters of launched, failed and killed tasks count attempts. Bytes
+    /// that tasks read, write and spill are counted for successful attempts only, as in Hadoop.
+    /// Records have the size of `sort.record_bytes`.
     pub Counters = "counters" since 5
     of (workload, job) in &'a (u16, JobRecord), names: &'a Names;
 

@@ -63,7 +63,10 @@ impl Bulk {
         no.require(!config.pairs.is_empty(), || "pairs: at least one pair is needed".into());
         let beyond = config.pairs.iter().find(|(a, b)| a.0.max(b.0) as usize >= hosts);
         no.require(beyond.is_none(), || {
-            format!("pairs: a pair names a host that does not exist; there are {hosts} hosts")
+            format!(
+                "pairs: there is no host {}; the fabric has {hosts} hosts, numbered from 0",
+                beyond.map_or(0, |(a, b)| a.0.max(b.0))
+            )
         });
         no.require(config.pairs.iter().all(|(a, b)| a != b), || {
             "pairs: a host cannot send to itself".into()

@@ -1,7 +1,7 @@
 //! Random permutation: every host sends one flow to one other host and receives one flow.
 //!
-//! The usual test of path diversity (Al-Fares et al. 2008, 2010): no two flows share a host link,
-//! so losses occur within the fabric only. Receivers are a uniformly random derangement. With
+//! This is the usual test of path diversity (Al-Fares et al. 2008, 2010): no two flows share a host
+//! link, so losses occur within the fabric only. Receivers are a uniformly random derangement. With
 //! `repeat`, a host whose flow has ended starts the next one at once, in a new derangement and
 //! without waiting for other hosts; so a host can receive flows of two successive derangements at
 //! one time.

@@ -39,8 +39,8 @@ pub enum Event {
         /// Tag of the parcel, as given in [`Parcel::tag`].
         tag: u64,
     },
-    /// TCP has aborted a connection after too many timeouts; its identifier may be used again. Sent
-    /// only to workloads that [handle failures](crate::Workload::bears_failures).
+    /// The transport has aborted a connection after too many timeouts; its identifier may be used
+    /// again. Sent only to workloads that [handle failures](crate::Workload::bears_failures).
     Failed {
         /// Identifier of the failed connection.
         conn: ConnId,
@@ -87,7 +87,7 @@ pub enum Action {
         /// Token by which [`Event::Wake`] identifies the wake-up.
         token: u64,
     },
-    /// Open a TCP connection: the client sends its SYN now.
+    /// Open a connection of the workload's transport; with TCP, the client sends its SYN now.
     Open {
         /// Identifier of the connection, chosen by the workload; must differ from those of its
         /// other open connections.
@@ -132,8 +132,8 @@ pub enum Action {
         /// Side of the connection that stops writing.
         from: Side,
     },
-    /// Stop sending from one side of a connection. Written bytes that TCP has not sent yet are
-    /// dropped; the last message of the side ends at the last byte sent.
+    /// Stop sending from one side of a connection. Written bytes that the transport has not sent
+    /// yet are dropped; the last message of the side ends at the last byte sent.
     Truncate {
         /// Identifier of the connection.
         conn: ConnId,

@@ -77,8 +77,8 @@ impl Workload {
         each!(self, w => w.handle(now, event, out));
     }
 
-    /// Whether the workload can continue after TCP has aborted one of its connections; if not, it
-    /// cannot finish.
+    /// Whether the workload can continue after the transport has aborted one of its connections; if
+    /// not, it cannot finish.
     pub fn bears_failures(&self) -> bool {
         matches!(self, Workload::MapReduce(_) | Workload::Application(_))
     }

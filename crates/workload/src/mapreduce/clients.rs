@@ -117,8 +117,8 @@ impl StandAlone {
         hdfs.namenode.ask(cx, session);
     }
 
-    /// Reads the client's next block, after the namenode has returned the replicas of the blocks;
-    /// starts to write if no block is left to read.
+    /// Reads the client's next block, or starts to write if no block is left to read. The namenode
+    /// has already returned the replicas of the blocks.
     pub fn client_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let most = cx.config.hdfs.block_bytes;
         let copies = cx.config.hdfs.replication;

@@ -1,4 +1,5 @@
-//! A map task: read a split, compute, spill for the reduces; or compute and write the output.
+//! A map task reads a split, computes, and spills its output for the reduces. In a job without
+//! reduces it writes the output to HDFS instead.
 //!
 //! As in Hadoop's MapTask the output is collected in a buffer of `io.sort.mb`. When its fraction
 //! `spill.percent` is full, a spill begins in the background: sort on a core, then write. The map

@@ -8,8 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Returns the number of files that the next merge pass merges. `factor`: largest number; `first`:
-/// whether it is the first pass, which may be smaller; `files`: number of files to merge.
+/// Returns the number of files that the next merge pass merges. `factor`: largest number of files
+/// in a pass; `first`: whether it is the first pass, which may be smaller; `files`: number of files
+/// to merge.
 fn pass_factor(factor: usize, first: bool, files: usize) -> usize {
     if !first || files <= factor {
         return factor;

@@ -101,8 +101,8 @@ impl<W> Shared<W> {
         (entry.key().0 <= self.virtual_time).then(|| entry.remove().1)
     }
 
-    /// Handles a wake-up. Returns whether it is the wake-up that was scheduled last; earlier ones
-    /// are obsolete.
+    /// Handles a wake-up. Returns whether it is the wake-up that was scheduled last; all wake-ups
+    /// that were scheduled before it are obsolete.
     pub fn woken(&mut self, now: Time) -> bool {
         let counts = self.armed == Some(now);
         if counts {

@@ -36,7 +36,7 @@ impl Tasks {
     }
 
     /// Starts work of a task in addition to its present step; `what` is the purpose of the work.
-    /// Returns the number of its parallel parts, the end of each of which is reported.
+    /// Returns the number of its parallel parts; the end of each part is reported.
     pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {
         let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;

@@ -91,7 +91,7 @@ timers! {
         6 Disks,
         /// End of the namenode's service time for a client's request.
         7 Namenode,
-        /// Begin of the next block of an HDFS writer.
+        /// Start of the next block of an HDFS writer.
         8 Block,
         /// Start of a stand-alone HDFS client.
         9 Client,

@@ -129,6 +129,7 @@ impl Workers {
     }
 
     /// Opens the connections of all workers to the master and schedules their first heartbeats.
+    /// Does nothing if heartbeats are not sent as messages.
     pub fn begin(&mut self, cx: &mut Context) {
         if self.beats.is_some() {
             return;

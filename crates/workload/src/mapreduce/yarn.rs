@@ -18,11 +18,12 @@
 //! 4. A task reports its end to its master. A running reduce asks the master every `event_poll` for
 //!    finished maps. When all tasks are done and the job is committed, the master unregisters.
 //!
-//! All of these are messages over the network; between processes of one host they take no time.
+//! These steps use messages over the network; between processes of one host they take no time.
 //! Differences from Hadoop: before the last map is assigned, a reduce gets a container only if a
 //! map would still fit beside all reduces and masters of the node, instead of being preempted when
-//! maps starve; a further master gets one only if a task would still fit; containers are not
-//! reused; a node launches any number of containers at once; headroom is that of the whole cluster.
+//! maps starve; a further master gets a container only if a task would still fit; containers are
+//! not reused; a node launches any number of containers at once; the headroom of a job is the free
+//! memory of the whole cluster.
 
 use super::config::YarnConfig;
 use super::connections::Use;
@@ -365,8 +366,9 @@ impl Yarn {
         self.tell_again(cx, report)
     }
 
-    /// Sends a report to the application master again after the connection failed; `report` is its
-    /// number. Returns the report if task and application master are on one node, otherwise `None`.
+    /// Sends the report with the number `report` to its application master, for the first time or
+    /// again after the connection failed. Returns the report if task and application master are on
+    /// one node, otherwise `None`.
     pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.node_of(job);
@@ -454,7 +456,8 @@ impl Yarn {
         self.applications[&job].failures
     }
 
-    /// Removes the application master of a failed job with its connections and reports.
+    /// Removes the application master of a job that has failed or ended, with its connections and
+    /// reports.
     pub fn drop_master(&mut self, cx: &mut Context, job: u32) {
         self.waiting.retain(|&of| of != job);
         abort(cx, job);

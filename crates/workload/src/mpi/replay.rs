@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Mpi {
     pub(super) config: MpiConfig,
-    /// By rank, its number among the ranks of its host, in the order of ranks.
+    /// For each rank: its number among the ranks of its host, from 0.
     pub(super) local_ranks: Vec<u32>,
     pub(super) ranks: Vec<Rank>,
     /// Posted receives and sends with rendezvous, until they are complete and their rank has
@@ -58,7 +58,12 @@ impl Mpi {
             )
         });
         let beyond = config.hosts.iter().find(|h| h.0 as usize >= hosts);
-        no.require(beyond.is_none(), || format!("placement: the fabric has {hosts} hosts"));
+        no.require(beyond.is_none(), || {
+            format!(
+                "placement: there is no host {}; the fabric has {hosts} hosts, numbered from 0",
+                beyond.map_or(0, |host| host.0)
+            )
+        });
         no.unless_any(|| Mpi {
             ranks: (0..ranks).map(|r| Rank::new(config.program.source(r))).collect(),
             requests: Slots::default(),

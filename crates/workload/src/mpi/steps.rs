@@ -220,8 +220,8 @@ impl Mpi {
             return Ok(());
         }
         Err(format!(
-            "collective number {number} of rank {rank} is {} with root {root}, that of rank {} is {} \
-             with root {}: all ranks must call the same collectives in the same order",
+            "collective call number {number} of rank {rank} is {} with root {root}, that of rank {} is \
+             {} with root {}; all ranks must make the same collective calls in the same order",
             kind.name(),
             there.first,
             there.kind.name(),

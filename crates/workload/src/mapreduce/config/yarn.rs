@@ -18,7 +18,7 @@ pub struct YarnConfig {
     pub reduce_memory: u64,
     /// Memory of an application master's container in bytes (`yarn.app.mapreduce.am.resource.mb`: 1536 MiB).
     pub am_memory: u64,
-    /// Unit in bytes: the memory of a container is rounded up to a multiple of it
+    /// The memory of each container is rounded up to a multiple of this number of bytes
     /// (`yarn.scheduler.minimum-allocation-mb`: 1024 MiB).
     pub min_allocation: u64,
     /// Virtual cores of a map's container (`mapreduce.map.cpu.vcores`: 1).
