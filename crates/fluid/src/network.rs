@@ -33,10 +33,10 @@ pub struct Carried {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflows {
     /// Number of flow starts at which the window of the flow did not fit into the queue of a port
-    /// on its path.
+    /// on its path, beside the windows of other starting flows.
     pub starts: u64,
-    /// Number of flow starts at which a port on the path was full, so that some of the packets may
-    /// have been lost.
+    /// Number of flow starts at which a port on the path was full and the windows of its flows
+    /// exceeded its capacity, so that packets may have been lost.
     pub at_full: u64,
     /// Number of all starts of flows with more than one packet.
     pub of: u64,

@@ -29,8 +29,8 @@ pub const NO_LIMIT: u64 = u64::MAX;
 /// Reciprocal of the fraction of a port's rate (1/200) by which the rate of acknowledgements must
 /// change so that fair rates are computed again.
 const ECHO_PART: u64 = 200;
-/// Maximum number of times that fair rates are computed again because the rates of acknowledgements
-/// have changed.
+/// Maximum number of passes in which [`Share::settle`] computes fair rates. A further pass is
+/// necessary if the rates of acknowledgements have changed.
 const ECHO_PASSES: u32 = 2;
 
 /// Number of load levels of a port for which times are recorded; each is 1/32 of the capacity.
@@ -117,9 +117,10 @@ pub struct Share {
     ports: Vec<Port>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Flows that are new, or whose cap has changed, since the last computation of rates.
+    /// Flows that are new, or whose rate was lowered or cap has changed with an effect, since the
+    /// last computation of rates.
     touched_flows: Vec<u32>,
-    /// Ports that have lost a flow since the last computation of rates.
+    /// Full ports that have lost a flow since the last computation of rates.
     touched_ports: Vec<u32>,
     stamp: u32,
     vessels: Vec<Vessel>,
@@ -179,8 +180,9 @@ impl Share {
         self.now = now;
     }
 
-    /// Adds a flow and returns its number. Until the next [`Share::settle`] the flow gets only the
-    /// unused rate of its ports.
+    /// Adds a flow and returns its number. Until the next [`Share::settle`] the flow has a
+    /// provisional rate: the minimum of its cap, the unused rates of its ports that are not full,
+    /// and its weight times the rate per weight at its full ports.
     pub fn add(&mut self, demand: &Demand) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.flows.push(Flow::default());
@@ -281,8 +283,8 @@ impl Share {
         self.ports[port as usize].members.len()
     }
 
-    /// Whether a flow was added, removed or got another cap since the last [`Share::settle`], so
-    /// that rates must be computed.
+    /// Whether rates must be computed, because a change since the last [`Share::settle`], such as a
+    /// new flow, may affect the fair rates.
     pub fn is_touched(&self) -> bool {
         !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
     }

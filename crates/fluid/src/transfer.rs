@@ -98,7 +98,7 @@ impl Window {
     }
 
     /// Ends slow start, because the fair share is below window / RTT. The window becomes at least
-    /// share · RTT.
+    /// share · RTT, limited to the largest window.
     pub fn follow(&mut self, rules: &Rules, rate_bps: u64, rtt: Span) {
         self.slow_start = false;
         let full = rules.wire(rules.segment + rules.header) as f64;

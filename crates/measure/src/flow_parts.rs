@@ -85,8 +85,8 @@ impl Parts {
         self.application + self.earlier + self.host_queue + self.pacing + self.delayed_ack
     }
 
-    /// Returns the time in hosts with cores: waiting for a core and for its interrupt, and processing
-    /// by a core, of all packets on the critical path. It is 0 without `[hosts]`.
+    /// Returns the time in hosts with cores: waiting for a core and for its interrupt, and
+    /// processing by a core, of all packets on the critical path. It is 0 without `[hosts]`.
     pub fn cores(&self) -> Span {
         let sending = self.send_core_queue + self.send_core;
         sending + self.interrupt_delay + self.receive_core_queue + self.receive_core
@@ -291,8 +291,8 @@ table! {
     /// of the senders that `measure.flow_parts` names, in the order of the table `flows`, followed
     /// by one row for each of their streams of raw Ethernet frames of which a frame has arrived;
     /// the first `measure.flow_parts_rows` rows. `completion_us` is the sum of `injection_us`,
-    /// `cores_us`, `queueing_us`, `flight_us` and `retransmission_us`, exact to the picosecond before
-    /// they are rounded to the doubles of this table. The other times divide `injection_us`,
+    /// `cores_us`, `queueing_us`, `flight_us` and `retransmission_us`, exact to the picosecond
+    /// before they are rounded to the doubles of this table. The other times divide `injection_us`,
     /// `cores_us` and `flight_us`.
     pub FlowParts = "flow_parts" since 6
     of flow in &'a PartsRow, names: &'a Names;
@@ -400,7 +400,8 @@ table! {
     /// waiting time of packets for the core that sends them
     send_core_queue_us since 10: us = flow.parts.send_core_queue;
 
-    /// processing time of packets at the core that sends them, with the other packets of their burst
+    /// processing time of packets at the core that sends them, with the other packets of their
+    /// burst
     send_core_us since 10: us = flow.parts.send_core;
 
     /// time of received packets until the card interrupts its idle core (interrupt coalescing)

@@ -162,7 +162,8 @@ table! {
     /// number of failed attempts of reduce tasks
     NUM_FAILED_REDUCES: u64 = job.counters.get(Counter::NumFailedReduces);
 
-    /// number of killed attempts of map tasks: on lost workers, slower duplicates, in failed jobs
+    /// number of killed attempts of map tasks: on lost workers, slower second attempts, in failed
+    /// jobs
     NUM_KILLED_MAPS: u64 = job.counters.get(Counter::NumKilledMaps);
 
     /// number of killed attempts of reduce tasks

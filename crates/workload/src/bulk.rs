@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 /// run.
 pub(crate) const ENDLESS: u64 = 1 << 60;
 
-/// Token of the wake-up at which all connections stop; smaller tokens are the numbers of connections to start.
+/// Token of the wake-up at which all connections stop; smaller tokens are the numbers of
+/// connections to start.
 const STOP: u64 = u64::MAX;
 
 /// Settings of bulk transfers, which send for a fixed time.

@@ -230,8 +230,8 @@ impl Process<'_> {
         self.acts.push(Act::Fail(why));
     }
 
-    /// Adds to a counter of the application: `applications.W.counters.NAME` of the summary, with the
-    /// name W of the workload.
+    /// Adds to a counter of the application: `applications.W.counters.NAME` of the summary, with
+    /// the name W of the workload.
     pub fn count(&mut self, counter: &str, by: u64) {
         self.tally.count(counter, by);
     }

@@ -59,16 +59,16 @@ impl HdfsConfig {
         u32::try_from(sums + PACKET_HEADER * bytes.div_ceil(packet)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of bytes that HDFS adds to a written chunk of `bytes` file bytes: checksums, and the
-    /// headers of its own data packets.
+    /// Returns the number of bytes that HDFS adds to a written chunk of `bytes` file bytes:
+    /// checksums, and the headers of its own data packets.
     pub fn write_framing(&self, bytes: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         let room = u64::from(self.packet_bytes).saturating_sub(MOST_HEADER);
         self.overhead(bytes, (room / (per + CHECKSUM)).max(1) * per.max(1))
     }
 
-    /// Returns the number of bytes that HDFS adds to a read of `bytes` file bytes: checksums, and the headers of
-    /// its own data packets.
+    /// Returns the number of bytes that HDFS adds to a read of `bytes` file bytes: checksums, and
+    /// the headers of its own data packets.
     pub fn read_framing(&self, bytes: u64) -> u32 {
         self.overhead(bytes, READ_PACKET)
     }

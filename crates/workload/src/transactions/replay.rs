@@ -55,7 +55,7 @@ impl Transactions {
             });
             no.require(config.count <= recorded.max(1), || {
                 format!(
-                    "transactions: only {recorded} are recorded; more need arrivals = \
+                    "transactions: the file has only {recorded}; a larger number needs arrivals = \
                          \"poisson\" or \"periodic\""
                 )
             });

@@ -140,7 +140,8 @@ pub enum Framework {
     /// Hadoop 1: the jobtracker assigns tasks to the map and reduce slots of a worker in its answer
     /// to the worker's heartbeat.
     Mr1,
-    /// Hadoop 2 and 3: an application master for each job requests containers from the resource manager.
+    /// Hadoop 2 and 3: an application master for each job requests containers from the resource
+    /// manager.
     Yarn,
 }
 

@@ -26,7 +26,8 @@ pub struct Scheduling {
     /// Time limits of delay scheduling, in which a job waits for a slot near its splits; `None`:
     /// jobs do not wait.
     pub delay: Option<DelayConfig>,
-    /// Pools of the Fair scheduler with settings other than the defaults (weight 1, no minimum share).
+    /// Pools of the Fair scheduler with settings other than the defaults (weight 1, no minimum
+    /// share).
     pub pools: Vec<PoolConfig>,
     /// Queues of the Capacity scheduler; parents precede their children. If empty there is one
     /// queue, `default`, with the whole capacity.
