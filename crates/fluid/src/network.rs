@@ -119,9 +119,9 @@ pub struct Network {
     pub happened: u64,
 }
 
-/// Returns the number in the event list (place) of a stream's event. Each stream has two: one for
-/// its start or the check whether a message has been sent, the other for the doubling of its window
-/// (`What::Tick`).
+/// Returns the number in the event list (place) of a stream's event. Each stream has two: the first
+/// for its start or the check whether a message has been sent, the second for the doubling of its
+/// window (`What::Tick`).
 fn place(stream: u32, what: What) -> u32 {
     2 * stream + u32::from(what == What::Tick)
 }

@@ -464,8 +464,8 @@ impl Share {
         }
     }
 
-    /// Prepares the collected ports for a computation of rates. What flows outside the computation
-    /// use is subtracted from the rate of each port.
+    /// Prepares the collected ports for a computation of rates. The rate that flows outside the
+    /// computation use is subtracted from the rate of each port.
     fn start_filling(&mut self) {
         self.work += self.filled.len() as u64;
         for v in &mut self.vessels {

@@ -101,7 +101,7 @@ impl Kept {
     }
 }
 
-/// Log of the events of a run: the first `most` events, and the number of the others.
+/// Log of the events of a run: the first `most` events, and the number of further events.
 #[derive(Default, Serialize, Deserialize)]
 pub struct EventLog {
     rows: Vec<Kept>,

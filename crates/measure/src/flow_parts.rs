@@ -29,14 +29,14 @@ impl RoundTrips {
 }
 
 /// Parts of the completion time of a flow; their sum is the completion time. The parts are times on
-/// the critical path: the chain of packets each of which was sent because the previous one had
-/// arrived.
+/// the critical path: the chain of packets in which each packet was sent because the previous
+/// packet had arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// For a stream of raw Ethernet frames: time from its first frame until its source generated
     /// the frame that arrived last. 0 for a message.
     pub application: Span,
-    /// Waiting time of a message behind earlier messages of the same connection.
+    /// Waiting time of a message behind earlier messages on its connection.
     pub earlier: Span,
     /// Waiting time in the queues of network cards of hosts, and until these queues have room.
     pub host_queue: Span,

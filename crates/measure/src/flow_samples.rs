@@ -55,7 +55,7 @@ struct Row {
 }
 
 /// Rows of the table `flow_samples` (bytes received per stream and sampling interval). The first
-/// `most` rows are stored; later ones are only counted.
+/// `most` rows are stored; later rows are only counted.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowSamples {
     interval: Span,

@@ -6,10 +6,10 @@
 //! its start to the arrival of its last byte.
 //!
 //! The first round starts at `warm_up`, after the handshakes, as in the ns-3 program used for
-//! comparison; connections open at seeded times in the first half of the warm-up, so that the SYNs
-//! do not overflow a shallow buffer. Difference from the papers: their servers write as soon as the
-//! request is read; here each sender waits an additional seeded time below `start_jitter`, which
-//! stands for processing time, so that no sender is always first.
+//! comparison; connections that last for all rounds open at seeded times in the first half of the
+//! warm-up, so that the SYNs do not overflow a shallow buffer. Difference from the papers: their
+//! servers write as soon as the request is read; here each sender waits an additional seeded time
+//! below `start_jitter`, which stands for processing time, so that no sender is always first.
 
 use crate::demand::Objections;
 use crate::protocol::{Action, Cluster, Event};

@@ -68,8 +68,8 @@ pub struct Parcel {
     pub line: u8,
     /// Bytes of the message, application framing included.
     pub bytes: u64,
-    /// Bytes of a full frame without link framing, at most the MTU; the parcel is divided into such
-    /// frames.
+    /// Bytes of a full frame without link framing, at most the MTU; the parcel is divided into full
+    /// frames and a remainder.
     pub frame: u16,
     /// Traffic class of the parcel's frames.
     pub class: ClassId,
@@ -89,8 +89,8 @@ pub enum Action {
     },
     /// Open a connection of the workload's transport; with TCP, the client sends its SYN now.
     Open {
-        /// Identifier of the connection, chosen by the workload; must differ from those of its
-        /// other open connections.
+        /// Identifier of the connection, chosen by the workload; must differ from the identifiers
+        /// of its other open connections.
         conn: ConnId,
         /// Host that opens the connection.
         client: HostId,

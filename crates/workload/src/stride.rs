@@ -85,7 +85,7 @@ impl Stride {
         self.flows.progress()
     }
 
-    /// Returns the number of flows, all of which start at drawn times. See
+    /// Returns the number of flows; all flows start at drawn times. See
     /// [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()

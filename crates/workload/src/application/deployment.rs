@@ -5,7 +5,7 @@
 //! numbers that the process chooses. A connection opens with its first message. A reply uses the
 //! connection of its request. Messages and timers are numbered together. The number of a message is
 //! the tag of its row in the flow table, equal for request and response, so that exchanges are
-//! measured like those of services.
+//! measured like the exchanges of a service.
 
 use super::family::{Model, Program};
 use super::process::{Act, Content, Kind, Message, Place, Process};
@@ -498,7 +498,7 @@ impl Deployment {
 
     /// Returns the connection over which the process `client` sends to the process `server`, and
     /// opens it if necessary; `None` if both run on one host. `number`: number of the connection
-    /// among those of the two processes.
+    /// among the connections from `client` to `server`.
     fn connection(
         &mut self,
         client: u32,

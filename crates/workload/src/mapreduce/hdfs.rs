@@ -271,15 +271,15 @@ impl Hdfs {
         }
     }
 
-    /// Sends the namenode's answer to the client of a session; a client on the same host gets it at
-    /// once.
+    /// Sends the namenode's answer to the client of a session; a client on the namenode's host gets
+    /// the answer at once.
     pub fn namenode_answers(&mut self, cx: &mut Context, session: u32) {
         if self.namenode.answers(cx, session) {
             self.namenode_answered(cx, session);
         }
     }
 
-    /// Handles the namenode's answer at the client of a session.
+    /// Handles the arrival of the namenode's answer at the client of a session.
     pub fn namenode_answered(&mut self, cx: &mut Context, session: u32) {
         match self.namenode.answered(cx, session) {
             Some(Caller::Split { task }) => cx.note(Note::SplitLocated { task }),

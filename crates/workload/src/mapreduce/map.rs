@@ -71,7 +71,7 @@ impl Tasks {
         self.next_piece(cx, task);
     }
 
-    /// Returns the worker whose replica of the split a map reads: the nearest one from which no
+    /// Returns the worker whose replica of the split a map reads: the nearest worker from which no
     /// read has failed; `None` if there is none.
     fn choose_holder(&mut self, cx: &Context, task: u32) -> Option<u32> {
         let t = self.attempts.get(task);

@@ -1,4 +1,4 @@
-//! State of running tasks, and the steps of which their work consists.
+//! State of running tasks, and the steps into which their work is divided.
 //!
 //! A step is work on a core and on disks in parallel, since Hadoop's streams overlap reading,
 //! computing and writing. A step ends when its longest part ends.

@@ -18,7 +18,7 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Number of outputs with failed fetches from which a reduce may give up
+/// Number of outputs with failed fetches that is enough for a reduce to give up
 /// (`maxFailedUniqueFetches`).
 const UNIQUE: usize = 5;
 /// Smallest number of failed fetches of one output at which a reduce gives up

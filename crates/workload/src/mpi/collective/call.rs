@@ -112,7 +112,7 @@ impl Call {
 /// time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Step {
-    /// Ranks from which one message each is received.
+    /// Ranks from which a message is received, one from each rank.
     pub receives: Vec<u32>,
     /// Ranks to which a message is sent, each with the number of bytes.
     pub sends: Vec<(u32, u64)>,

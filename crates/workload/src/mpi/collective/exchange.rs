@@ -22,8 +22,8 @@ pub(super) fn dissemination(v: View, k: u32) -> Option<Step> {
 }
 
 /// Returns step `k` of a rank in an algorithm of `rounds` rounds for a power of two of ranks,
-/// including the steps with which the other ranks hand over their data before and get the result
-/// after the rounds. `during` returns the partner and the bytes in a round; its rank numbers count
+/// including the steps in which the other ranks send their data before the rounds and receive the
+/// result after them. `during` returns the partner and the bytes in a round; its rank numbers count
 /// only the ranks that take part in the rounds.
 fn fold(
     v: View,
