@@ -384,8 +384,8 @@ impl Network {
         self.overflows
     }
 
-    /// Returns, for each port, the number of flow starts at which the window did not fit into its
-    /// queue.
+    /// Returns, for each port, the number of flow starts at which this port was the first port of
+    /// the path whose queue had no room for the window.
     pub fn overflows_of(&self) -> &[u32] {
         &self.overflows_of
     }

@@ -70,7 +70,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Bytes of memory that [`Samples`] needs for each link, before any sample.
+    /// Bytes of memory that [`Samples`] needs for each link, without the memory of the samples.
     pub const BYTES_PER_LINK: u64 = size_of::<LinkTotals>() as u64;
 
     /// Returns an empty series for `tiers` tiers and `links` links, with a sample every `interval`.

@@ -48,7 +48,7 @@ pub struct AllToAll {
 }
 
 impl AllToAll {
-    /// Returns an all-to-all exchange before its first event, or the reasons why the settings are
+    /// Returns the initial state of an all-to-all exchange, or the reasons why the settings are
     /// invalid.
     pub fn new(config: AllToAllConfig, cluster: &Cluster) -> Result<AllToAll, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;

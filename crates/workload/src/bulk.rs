@@ -56,8 +56,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Returns bulk transfers before their first event, or the reasons why the settings are
-    /// invalid.
+    /// Returns the initial state of bulk transfers, or the reasons why the settings are invalid.
     pub fn new(config: BulkConfig, cluster: &Cluster) -> Result<Bulk, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();

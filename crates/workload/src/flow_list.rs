@@ -49,7 +49,7 @@ pub struct FlowList {
 }
 
 impl FlowList {
-    /// Returns a list of flows before its first event, sorted by start time, or the reasons why the
+    /// Returns the initial state of a list of flows, sorted by start time, or the reasons why the
     /// settings are invalid. A reason names a flow by its number in the list, from 1.
     pub fn new(config: FlowListConfig, cluster: &Cluster) -> Result<FlowList, Vec<String>> {
         let hosts = cluster.rack_of.len();

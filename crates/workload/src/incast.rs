@@ -76,7 +76,7 @@ const ROUND: u64 = 1 << 32;
 const WRITE: u64 = 2 << 32;
 
 impl Incast {
-    /// Returns a synchronized read before its first event, or the reasons why the settings are
+    /// Returns the initial state of a synchronized read, or the reasons why the settings are
     /// invalid.
     pub fn new(config: IncastConfig, cluster: &Cluster) -> Result<Incast, Vec<String>> {
         let mut no = Objections::new();

@@ -83,7 +83,7 @@ fn derangement(hosts: u32, stream: &mut Stream) -> Vec<u32> {
 }
 
 impl Permutation {
-    /// Returns permutation traffic before its first event, or the reasons why the settings are
+    /// Returns the initial state of permutation traffic, or the reasons why the settings are
     /// invalid.
     pub fn new(config: PermutationConfig, cluster: &Cluster) -> Result<Permutation, Vec<String>> {
         let hosts = cluster.rack_of.len() as u32;

@@ -65,8 +65,7 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Returns open-loop flows before their first event, or the reasons why the settings are
-    /// invalid.
+    /// Returns the initial state of open-loop flows, or the reasons why the settings are invalid.
     pub fn new(config: PoissonConfig, cluster: &Cluster) -> Result<Poisson, Vec<String>> {
         let mut config = config;
         if config.hosts.is_empty() {

@@ -80,7 +80,7 @@ const REQUEST: u64 = 1 << 32;
 const RESPONSE: u64 = 2 << 32;
 
 impl Service {
-    /// Returns a service before its first event, or the reasons why the settings are invalid.
+    /// Returns the initial state of a service, or the reasons why the settings are invalid.
     pub fn new(config: ServiceConfig, cluster: &Cluster) -> Result<Service, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.clients.is_empty(), || "clients: at least one host is needed".into());

@@ -42,8 +42,7 @@ pub struct Stride {
 }
 
 impl Stride {
-    /// Returns a stride pattern before its first event, or the reasons why the settings are
-    /// invalid.
+    /// Returns the initial state of a stride pattern, or the reasons why the settings are invalid.
     pub fn new(config: StrideConfig, cluster: &Cluster) -> Result<Stride, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();

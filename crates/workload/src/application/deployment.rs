@@ -140,7 +140,7 @@ const START: u64 = u64::MAX >> 16;
 const LOCAL: u64 = START - 1;
 
 impl Deployment {
-    /// Returns an application before its start, or the reasons why the settings are invalid.
+    /// Returns the initial state of an application, or the reasons why the settings are invalid.
     pub fn new(config: ApplicationConfig, cluster: &Cluster) -> Result<Deployment, Vec<String>> {
         let mut no = Objections::new();
         for (role, hosts) in config.roles.iter().zip(&config.hosts) {

@@ -41,7 +41,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the master of a cluster with `workers` workers, before its first job.
+    /// Returns the initial state of the master of a cluster with `workers` workers.
     pub fn new(config: &MapReduceConfig, workers: usize, racks: &Racks, seed: u64) -> Control {
         let each = match config.framework {
             Framework::Mr1 => [config.map_slots, config.reduce_slots],

@@ -31,7 +31,8 @@ pub struct MapReduce {
 }
 
 impl MapReduce {
-    /// Returns a cluster before its first event, or all reasons why its settings are invalid.
+    /// Returns the initial state of a MapReduce cluster, or all reasons why its settings are
+    /// invalid.
     pub fn new(mut config: MapReduceConfig, cluster: &Cluster) -> Result<MapReduce, Vec<String>> {
         let (master, hosts) = check::check(&config, cluster)?;
         config.jobs.sort_by_key(|job| job.submit);

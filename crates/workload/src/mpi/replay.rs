@@ -43,7 +43,8 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// Returns a replay before its first event, or the reasons why the settings are invalid.
+    /// Returns the initial state of a replay of an MPI program, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: MpiConfig, cluster: &Cluster) -> Result<Mpi, Vec<String>> {
         let ranks = config.program.ranks();
         let hosts = cluster.rack_of.len();

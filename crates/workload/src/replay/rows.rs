@@ -39,8 +39,8 @@ impl Fault {
     }
 }
 
-/// Work that the reading of one line counts in the regular check for interrupts
-/// ([`eastwest_engine::interrupt`]), in units of memory accesses.
+/// Work of the reading of one line, in memory accesses, as counted by the regular check for
+/// interrupts ([`eastwest_engine::interrupt`]).
 const STEPS: u64 = 16;
 
 /// Reads a job trace; `parse` returns the job of a line, or `None` for a line without a job. `file`
