@@ -24,7 +24,7 @@ pub struct IncastConfig {
     pub receiver: HostId,
     /// Hosts that send one block each in every round.
     pub senders: Vec<HostId>,
-    /// Number of rounds; in each the receiver reads one block from every sender.
+    /// Number of rounds; in each round the receiver reads one block from every sender.
     pub rounds: u32,
     /// Size of a block: bytes that each sender sends in a round.
     pub block_bytes: u64,
@@ -36,8 +36,9 @@ pub struct IncastConfig {
     pub persistent: bool,
     /// Time from the start of the simulation to the first round.
     pub warm_up: Span,
-    /// Width of the uniform distribution of a sender's delay: time from the arrival of the request,
-    /// or without requests from the start of the round, until the sender sends its block.
+    /// Upper bound of a sender's delay, which is uniformly distributed from 0. The delay lasts from
+    /// the arrival of the request (without requests: from the start of the round) until the sender
+    /// sends its block.
     pub start_jitter: Span,
     /// Traffic class of all packets of the reads.
     pub class: ClassId,

@@ -34,7 +34,8 @@ pub enum Event {
         /// Tag of the message, as given in [`Action::Send`].
         tag: u64,
     },
-    /// All frames of a [`Parcel`] have arrived; parcels of one line are reported in their order.
+    /// All frames of a [`Parcel`] have arrived; parcels of one line are reported in the order of
+    /// sending.
     Arrived {
         /// Tag of the parcel, as given in [`Parcel::tag`].
         tag: u64,

@@ -57,7 +57,7 @@ family! {
     Service(service::Service),
     /// Flows of a given list: sender, receiver, bytes and start of each.
     FlowList(flow_list::FlowList),
-    /// IP packets without a connection, from several hosts to one.
+    /// IP packets without a connection, from several hosts to one host.
     Datagrams(datagrams::Datagrams),
     /// Raw Ethernet frames without a transport protocol.
     Ethernet(Box<ethernet::Ethernet>),

@@ -6,7 +6,8 @@ use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Largest number of different counters of an application, and also of its different measures.
+/// Largest number of different counters of an application, and largest number of its different
+/// measures.
 const MOST: usize = 256;
 /// Largest number of characters of the name of a counter or measure.
 const LONGEST: usize = 64;

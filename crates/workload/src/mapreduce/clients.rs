@@ -105,7 +105,7 @@ impl StandAlone {
     }
 
     /// Begins the work of a client whose Java virtual machine has started: asks the namenode which
-    /// datanodes have its blocks, or reads or writes at once if no request is needed.
+    /// datanodes have the blocks of its input; if no request is needed, reads or writes at once.
     pub fn client_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.started = cx.now;

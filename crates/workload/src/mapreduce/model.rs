@@ -68,7 +68,7 @@ impl MapReduce {
     }
 
     /// Handles an event and appends the actions that follow from it to `out`. Events with equal
-    /// times must be given in their order.
+    /// times must be passed in the order in which the simulation executes them.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.control.finished {
             // Answers to the last heartbeats may still arrive on connections that are being closed.

@@ -173,8 +173,8 @@ impl Racks {
         (holder, locality)
     }
 
-    /// Returns the worker whose replica the worker `reader` reads: its own replica, otherwise one
-    /// in its rack, otherwise any.
+    /// Returns the worker whose replica the worker `reader` reads: its own replica, otherwise a
+    /// replica in its rack, otherwise any replica.
     pub fn nearest(&self, reader: u32, replicas: &[u32], stream: &mut Stream) -> u32 {
         if replicas.contains(&reader) {
             return reader;

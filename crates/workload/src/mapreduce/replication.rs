@@ -287,8 +287,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Chooses source and target of a copy of a block, if a datanode can send it and another can
-    /// store it.
+    /// Chooses source and target of a copy of a block, if a datanode can send the copy and another
+    /// datanode can store it.
     fn choose_copy(&mut self, cx: &mut Context, block: Block) {
         let recovery = &cx.config.hdfs.recovery;
         let Some((bytes, _, replicas)) = self.blocks.get(cx, block) else { return };

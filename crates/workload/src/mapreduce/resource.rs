@@ -84,8 +84,8 @@ impl<W> Shared<W> {
         left.reduce(f64::max).map(|left| 1.0 - left)
     }
 
-    /// Starts a piece of work that takes the time `work` on a server that it does not share; `what`
-    /// is its purpose.
+    /// Starts a piece of work, which takes the time `work` if it has a server alone; `what` is its
+    /// purpose.
     pub fn start(&mut self, now: Time, work: Span, what: W) {
         self.advance(now);
         let end = self.virtual_time.saturating_add(work.0);

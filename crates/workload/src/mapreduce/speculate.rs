@@ -204,8 +204,8 @@ impl Speculation {
         }
     }
 
-    /// Requests a second attempt of the task for which it would save most time, if it saves any
-    /// (rule of YARN).
+    /// Requests a second attempt of the task for which a second attempt would save most time, if it
+    /// would save any time (rule of YARN).
     fn copy_outlier(
         &mut self,
         cx: &Context,

@@ -64,7 +64,8 @@ pub enum Work {
         /// Bytes of file data in the chunk.
         bytes: u64,
     },
-    /// Part of the transfer of a block's data to a datanode that replaces a lost one in a pipeline.
+    /// Part of the transfer of a block's data to a datanode that replaces a lost datanode in a
+    /// pipeline.
     Transfer {
         /// Number of the HDFS writer.
         writer: u32,

@@ -124,7 +124,8 @@ impl Yarn {
         }
     }
 
-    /// Submits a job to the resource manager; it waits for a container of its application master.
+    /// Submits a job to the resource manager; the job waits for a container of its application
+    /// master.
     pub fn submit(&mut self, job: u32) {
         self.applications.entry(job).or_default();
         self.waiting.push_back(job);
@@ -261,8 +262,8 @@ impl Yarn {
         cx.compute(worker, cx.config.yarn.am_start, Work::Master(job));
     }
 
-    /// Handles the end of the start of a job's application master. It registers with its first call
-    /// to the resource manager, one `am_heartbeat` later.
+    /// Handles the end of the start of a job's application master. The master registers with its
+    /// first call to the resource manager, one `am_heartbeat` later.
     pub fn started(&mut self, cx: &mut Context, job: u32) {
         if self.find(job).is_none_or(|master| master.conn.is_some()) {
             return; // the master was lost during its start
@@ -350,7 +351,7 @@ impl Yarn {
     }
 
     /// Removes the container of a killed attempt from the answers to its application master, so
-    /// that it is not launched.
+    /// that the container is not launched.
     pub fn forget_container(&mut self, job: u32, task: u32) {
         let application = self.applications.get_mut(&job);
         if let Some(master) = application.and_then(|a| a.master.as_mut()) {
@@ -424,7 +425,7 @@ impl Yarn {
     }
 
     /// Handles the loss of an application master's connection to the resource manager: opens a new
-    /// one. The containers of a lost answer are sent again with the next answer.
+    /// connection. The containers of a lost answer are sent again with the next answer.
     pub fn connection_lost(&mut self, cx: &mut Context, job: u32) {
         let conn = self.open(cx, job);
         let master = self.master(job);

@@ -78,11 +78,11 @@ pub enum Record {
         /// Whether the call returns only when the message has arrived.
         blocking: bool,
     },
-    /// `MPI_Wait` for the rank's first open request that fits source, destination and tag; a
-    /// request is open until the rank has waited for it.
+    /// `MPI_Wait` for the rank's first open request that fits source, destination and tag. A
+    /// request is open until a wait or a successful test.
     Wait(Which),
-    /// `MPI_Test` of the rank's first open request that fits source, destination and tag; a request
-    /// is open until the rank has waited for it.
+    /// `MPI_Test` of the rank's first open request that fits source, destination and tag. A request
+    /// is open until a wait or a successful test.
     Test(Which),
     /// `MPI_Waitall` for all open requests of the rank.
     WaitAll,

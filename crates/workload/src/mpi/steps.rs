@@ -162,8 +162,8 @@ impl Mpi {
         r.doing = Doing::Waiting(left);
     }
 
-    /// Marks unfinished requests as awaited and removes finished ones. Returns the number of
-    /// unfinished ones.
+    /// Marks unfinished requests as awaited and removes finished requests. Returns the number of
+    /// unfinished requests.
     fn await_open(&mut self, requests: impl IntoIterator<Item = u32>) -> u32 {
         let mut open = 0;
         for request in requests {

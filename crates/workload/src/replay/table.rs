@@ -30,7 +30,7 @@ const REDUCES: usize = 6;
 /// Names of all columns of a trace; the first [`NEEDED`] columns are required.
 const COLUMNS: [&str; 7] =
     ["submit_s", "input_bytes", "shuffle_bytes", "output_bytes", "name", "maps", "reduces"];
-/// Number of the columns that every trace must have: the first ones of [`COLUMNS`].
+/// Number of the columns that every trace must have: the first columns of [`COLUMNS`].
 const NEEDED: usize = 4;
 /// Largest number of maps, or of reduces, of a recorded job.
 const MOST_TASKS: u64 = 1_000_000;

@@ -76,7 +76,7 @@ pub struct MapReduceConfig {
     /// Settings of the cores, disks and page cache of workers.
     pub node: NodeConfig,
     /// Workers whose cores and disks have a different speed. A machine with several workers has the
-    /// speed of its slowest one.
+    /// speed of its slowest worker.
     pub slow_nodes: Vec<SlowNode>,
     /// Settings of YARN containers and application masters.
     pub yarn: YarnConfig,

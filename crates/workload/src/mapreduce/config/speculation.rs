@@ -25,7 +25,7 @@ pub struct SpeculationConfig {
     /// Number of standard deviations by which the estimated run time of a task must be above the
     /// mean, so that the task counts as slow (`mapreduce.job.speculative.slowtaskthreshold`: 1.0).
     pub threshold: f64,
-    /// Time between two checks of the running tasks for slow ones
+    /// Time between two checks of the running tasks for slow tasks
     /// (`mapreduce.job.speculative.retry-after-no-speculate`: 1 s).
     pub interval: Span,
     /// Time after the request of a second attempt during which no further second attempt of the

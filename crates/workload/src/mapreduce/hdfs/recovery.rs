@@ -106,7 +106,8 @@ impl Hdfs {
     }
 
     /// Handles the namenode's choice of a replacement for a lost datanode, if one exists: a
-    /// datanode of the pipeline starts to send it the data that the block has so far.
+    /// datanode of the pipeline starts to send to the replacement the data that the block has so
+    /// far.
     pub fn replace(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let source = *w.block.chain.last().expect("one is left");

@@ -118,8 +118,8 @@ pub(super) fn pairwise(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(from, to, v.call.part(to)))
 }
 
-/// Returns round r = k + 1 of a pairwise reduce-scatter: a rank sends the rank r after it the part
-/// of that rank.
+/// Returns round r = k + 1 of a pairwise reduce-scatter: a rank sends to the rank r after it the
+/// part of this other rank.
 pub(super) fn shifted(v: View, k: u32) -> Option<Step> {
     let round = k + 1;
     let to = v.after(round);
