@@ -50,7 +50,7 @@ impl Queue {
 pub struct PortSpec {
     /// Rate of the link in bit/s.
     pub rate: Rate,
-    /// Propagation delay of the link, plus the mean delay in the host if the link ends at one.
+    /// Propagation delay of the link, plus the mean delay in the host if the link ends at a host.
     pub delay: Span,
     /// Behaviour of the queue at the egress port when it is full.
     pub queue: Queue,

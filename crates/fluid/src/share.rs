@@ -91,7 +91,7 @@ pub struct Demand<'a> {
     pub back: &'a [u32],
     /// Bits of acknowledgements per million bits of data.
     pub echo_ppm: u32,
-    /// Number of flows for which this one stands; at least 1.
+    /// Number of equal flows that this flow represents; at least 1.
     pub weight: u32,
     /// Upper limit of the flow's rate in bit/s (its cap).
     pub cap_bps: u64,

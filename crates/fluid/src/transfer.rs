@@ -27,7 +27,7 @@ pub struct Rules {
     pub initial_window: u64,
     /// Largest congestion window in payload bytes.
     pub max_window: u64,
-    /// Idle time after which the congestion window is reset to the initial one; `None` for no
+    /// Idle time after which the congestion window is reset to the initial window; `None` for no
     /// reset.
     pub idle_restart: Option<Span>,
 }

@@ -45,7 +45,7 @@ pub struct Permutation {
 struct Derangements {
     hosts: u32,
     stream: Stream,
-    /// Number of the first derangement in `kept`; earlier ones are no longer needed.
+    /// Number of the first derangement in `kept`; earlier derangements are no longer needed.
     first: u32,
     /// Derangements, each with the number of hosts that have not used it yet.
     kept: VecDeque<(Vec<u32>, u32)>,

@@ -150,8 +150,8 @@ pub fn shown(bytes: &[u8]) -> String {
     format!("\"{text}\"")
 }
 
-/// Names of the calls that the replay supports. [`parse`] handles them; the import of traces uses
-/// this list too.
+/// Names of the calls that the replay supports. [`parse`] handles these calls; the import of traces
+/// uses this list too.
 const CALLS: [&str; 28] = [
     "init",
     "finalize",

@@ -18,8 +18,8 @@ pub struct Mpi {
     /// For each rank: its number among the ranks of its host, from 0.
     pub(super) local_ranks: Vec<u32>,
     pub(super) ranks: Vec<Rank>,
-    /// Posted receives and sends with rendezvous, until they are complete and their rank has
-    /// noticed it.
+    /// Posted receives and sends with rendezvous, until they are complete and their rank has waited
+    /// for them or tested them.
     pub(super) requests: Slots<Request>,
     /// Messages, from their send until their receive is complete.
     pub(super) messages: Slots<Message>,
@@ -82,7 +82,8 @@ impl Mpi {
         })
     }
 
-    /// Whether messages between hosts are sent as parcels of Ethernet frames; if not, they use TCP.
+    /// Whether messages between hosts are sent as parcels of Ethernet frames; if not, they use
+    /// connections.
     pub fn sends_parcels(&self) -> bool {
         self.config.frame.is_some()
     }
