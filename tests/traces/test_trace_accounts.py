@@ -284,7 +284,9 @@ def test_the_account_is_printed_kept_in_results_and_shown_in_pages(tmp_path: Pat
     assert again.summary["notes"] == result.summary["notes"]
     for folder in (tmp_path / "t", result.path):
         page = write_report([folder], tmp_path / "page.html").read_text("utf-8")
-        assert "collective calls and tags of a group of ranks then count for all ranks" in page, folder
+        assert "collective calls and tags of a group of ranks then count for all ranks" in page, (
+            folder
+        )
 
 
 def test_jobs_keep_their_account_through_a_run_and_a_page(tmp_path: Path) -> None:
