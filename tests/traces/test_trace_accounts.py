@@ -274,7 +274,7 @@ def test_the_account_is_printed_kept_in_results_and_shown_in_pages(tmp_path: Pat
     lossy = command("trace", "import", tmp_path / "all.txt", "-o", tmp_path / "t", "--lossy")
     assert lossy.exit_code == 0, lossy.output
     assert "changed 2 × found the call" in lossy.output
-    assert "every collective and every tag is then one of all ranks" in lossy.output
+    assert "collective calls and tags of a group of ranks then count for all ranks" in lossy.output
     (tmp_path / "s.toml").write_text(STAR.format(kind="mpi", trace="t"))
     result = ew.run(tmp_path / "s.toml", out=tmp_path / "result")
     (note,) = [note for note in result.summary["notes"] if "the import changed" in note]
@@ -284,7 +284,9 @@ def test_the_account_is_printed_kept_in_results_and_shown_in_pages(tmp_path: Pat
     assert again.summary["notes"] == result.summary["notes"]
     for folder in (tmp_path / "t", result.path):
         page = write_report([folder], tmp_path / "page.html").read_text("utf-8")
-        assert "every collective and every tag is then one of all ranks" in page, folder
+        assert "collective calls and tags of a group of ranks then count for all ranks" in page, (
+            folder
+        )
 
 
 def test_jobs_keep_their_account_through_a_run_and_a_page(tmp_path: Path) -> None:

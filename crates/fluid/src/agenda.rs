@@ -38,9 +38,9 @@ impl Agenda {
         self.heap.first().map(|e| (e.at, e.rank, e.place))
     }
 
-    /// Schedules the event `place` (one kind of event of a stream) for time `at`; replaces its
-    /// earlier time, if it has one. `rank` decides among entries with the same time: the smallest
-    /// is first.
+    /// Schedules the event `place` (one kind of event of a stream) for time `at`, instead of the
+    /// time for which it was scheduled before, if any. `rank` decides among entries with the same
+    /// time: the smallest is first.
     pub fn set(&mut self, place: u32, at: Time, rank: u64) {
         if self.position.len() <= place as usize {
             self.position.resize(place as usize + 1, ABSENT);

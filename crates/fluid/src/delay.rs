@@ -1,8 +1,8 @@
 //! Latency of a message in addition to the transfer time that follows from its rate.
 //!
 //! The latency is the sum of three parts: the propagation delay of all links; store and forward
-//! (each link in turn transmits the last packet; at the slowest link this time is part of the
-//! transfer); and the queueing delay at every full port of the path.
+//! (each link in turn transmits the last packet; the time at the slowest link is not added, since
+//! it is part of the transfer); and the queueing delay at every full port of the path.
 //!
 //! **The queue of a full port.** A discipline with a delay target (CoDel, PIE, adaptive RED; for
 //! RED and marking at a threshold, the transmission time of the threshold) holds its queue at that
@@ -50,7 +50,7 @@ impl Queue {
 pub struct PortSpec {
     /// Rate of the link in bit/s.
     pub rate: Rate,
-    /// Propagation delay of the link, plus the mean delay in the host if the link ends at one.
+    /// Propagation delay of the link, plus the mean delay in the host if the link ends at a host.
     pub delay: Span,
     /// Behaviour of the queue at the egress port when it is full.
     pub queue: Queue,

@@ -10,12 +10,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Minimum time between two computations of fair rates. It grows with the number of flows in the
-/// last one.
+/// last computation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     /// Constant part of the minimum time between two computations of fair rates.
     pub least: Span,
-    /// Additional minimum time between two computations of rates, for each flow in the last one.
+    /// Additional minimum time between two computations of rates, for each flow in the last
+    /// computation.
     pub per_flow: Span,
 }
 
@@ -32,17 +33,17 @@ pub struct Carried {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflows {
     /// Number of flow starts at which the window of the flow did not fit into the queue of a port
-    /// on its path.
+    /// on its path, beside the windows of other starting flows.
     pub starts: u64,
-    /// Number of flow starts at which a port on the path was full, so that some of the packets may
-    /// have been lost.
+    /// Number of flow starts at which a port on the path was full and the windows of its flows
+    /// exceeded its capacity, so that packets may have been lost.
     pub at_full: u64,
     /// Number of all starts of flows with more than one packet.
     pub of: u64,
 }
 
-/// A delivered message. It is the first message of its connection and direction that had not
-/// arrived before.
+/// A message that has arrived. The messages of one side of a connection arrive in the order in
+/// which they were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
     /// Number of the connection, see [`Network::open`].
@@ -94,8 +95,8 @@ pub struct Network {
     singles: Vec<Carried>,
     /// Sum of the largest windows of the flows at each port, in bits.
     windows: Vec<u64>,
-    /// Bits of starting flows that each port has not sent yet, and the time at which they were
-    /// counted.
+    /// For each port: bits of the windows of starting flows that the port has not sent yet, and the
+    /// time at which these bits were counted.
     bursts: Vec<(f64, Time)>,
     overflows: Overflows,
     overflows_of: Vec<u32>,
@@ -118,9 +119,9 @@ pub struct Network {
     pub happened: u64,
 }
 
-/// Returns the number in the event list (place) of a stream's event. Each stream has two: one for
-/// its start or the check whether a message has been sent, the other for the doubling of its window
-/// (`What::Tick`).
+/// Returns the number in the event list (place) of a stream's event. Each stream has two: the first
+/// for its start or the check whether a message has been sent, the second for the doubling of its
+/// window (`What::Tick`).
 fn place(stream: u32, what: What) -> u32 {
     2 * stream + u32::from(what == What::Tick)
 }
@@ -383,8 +384,8 @@ impl Network {
         self.overflows
     }
 
-    /// Returns, for each port, the number of flow starts at which the window did not fit into its
-    /// queue.
+    /// Returns, for each port, the number of flow starts at which this port was the first port of
+    /// the path whose queue had no room for the window.
     pub fn overflows_of(&self) -> &[u32] {
         &self.overflows_of
     }
@@ -694,8 +695,8 @@ impl Network {
         }
     }
 
-    /// Counts the burst of a starting flow. Its window is sent at once, so the queue of a port with
-    /// several bursts may overflow.
+    /// Counts the burst of a starting flow. Its window is sent at once, so the queue of a port
+    /// through which several bursts pass may overflow.
     fn note_burst(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &self.conns[conn];

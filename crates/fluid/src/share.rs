@@ -3,13 +3,14 @@
 //! Every flow has a path of ports, a weight and a cap. Rates are weighted max–min fair: the rate of
 //! a flow can only grow at the expense of a flow whose rate per weight is not larger (D. Bertsekas
 //! and R. Gallager, *Data Networks*, 2nd edition, 6.5.2). Progressive filling computes them: all
-//! rates grow together until a port is full or a cap is reached. The rates of the flows limited by
-//! it stay, and the others continue to grow.
+//! rates grow together until a port is full or a cap is reached. The rates of the flows that this
+//! port or cap limits stay constant, and the other rates continue to grow.
 //!
-//! A change has effects only through full ports. A filling therefore recomputes only the flows that
-//! are connected to the change through full ports. The load that other flows put on ports that were
-//! not full is constant in it. If a port becomes full and a flow outside the filling has more than
-//! the rate per weight of this port, the port is included and the filling is repeated.
+//! A change has effects only through full ports. A computation of rates (filling) therefore
+//! includes only the flows that are connected to the change through full ports. During the filling,
+//! the load of all other flows is constant. If a port becomes full and a flow outside the filling
+//! has more than the rate per weight of this port, the port is included and the filling is
+//! repeated.
 //!
 //! Acknowledgements load the ports of the return path in proportion to the rate. They use bandwidth
 //! there, but do not limit their flow: the few lost or delayed bytes do not change its rate.
@@ -28,8 +29,8 @@ pub const NO_LIMIT: u64 = u64::MAX;
 /// Reciprocal of the fraction of a port's rate (1/200) by which the rate of acknowledgements must
 /// change so that fair rates are computed again.
 const ECHO_PART: u64 = 200;
-/// Maximum number of times that fair rates are computed again because the rates of acknowledgements
-/// have changed.
+/// Maximum number of passes in which [`Share::settle`] computes fair rates. A further pass is
+/// necessary if the rates of acknowledgements have changed.
 const ECHO_PASSES: u32 = 2;
 
 /// Number of load levels of a port for which times are recorded; each is 1/32 of the capacity.
@@ -90,7 +91,7 @@ pub struct Demand<'a> {
     pub back: &'a [u32],
     /// Bits of acknowledgements per million bits of data.
     pub echo_ppm: u32,
-    /// Number of flows for which this one stands; at least 1.
+    /// Number of equal flows that this flow represents; at least 1.
     pub weight: u32,
     /// Upper limit of the flow's rate in bit/s (its cap).
     pub cap_bps: u64,
@@ -116,9 +117,10 @@ pub struct Share {
     ports: Vec<Port>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Flows that are new, or whose cap has changed, since the last computation of rates.
+    /// Flows that are new, or whose rate was lowered or cap has changed with an effect, since the
+    /// last computation of rates.
     touched_flows: Vec<u32>,
-    /// Ports that have lost a flow since the last computation of rates.
+    /// Full ports that have lost a flow since the last computation of rates.
     touched_ports: Vec<u32>,
     stamp: u32,
     vessels: Vec<Vessel>,
@@ -178,8 +180,9 @@ impl Share {
         self.now = now;
     }
 
-    /// Adds a flow and returns its number. Until the next [`Share::settle`] the flow gets only the
-    /// unused rate of its ports.
+    /// Adds a flow and returns its number. Until the next [`Share::settle`] the flow has a
+    /// provisional rate: the minimum of its cap, the unused rates of its ports that are not full,
+    /// and its weight times the rate per weight at its full ports.
     pub fn add(&mut self, demand: &Demand) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.flows.push(Flow::default());
@@ -280,8 +283,8 @@ impl Share {
         self.ports[port as usize].members.len()
     }
 
-    /// Whether a flow was added, removed or got another cap since the last [`Share::settle`], so
-    /// that rates must be computed.
+    /// Whether rates must be computed, because a change since the last [`Share::settle`], such as a
+    /// new flow, may affect the fair rates.
     pub fn is_touched(&self) -> bool {
         !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
     }
@@ -461,8 +464,8 @@ impl Share {
         }
     }
 
-    /// Prepares the collected ports for a computation of rates. What flows outside the computation
-    /// use is subtracted from the rate of each port.
+    /// Prepares the collected ports for a computation of rates. The rate that flows outside the
+    /// computation use is subtracted from the rate of each port.
     fn start_filling(&mut self) {
         self.work += self.filled.len() as u64;
         for v in &mut self.vessels {
@@ -499,9 +502,9 @@ impl Share {
         }
     }
 
-    /// Includes ports that became full although a flow outside the computation has more than the
-    /// fair rate of this port. Returns whether there was such a port, so that rates must be
-    /// computed again.
+    /// Includes in the computation all flows of each port that has become full while a flow outside
+    /// the computation has more than the rate per weight of this port. Returns whether there was
+    /// such a port, so that rates must be computed again.
     fn take_in(&mut self) -> bool {
         let known = self.vessels.len();
         let mut any = false;

@@ -5,8 +5,8 @@ use crate::transfer::{Train, Window};
 use eastwest_types::{Span, Time};
 use std::collections::VecDeque;
 
-/// A message that waits in a stream, or whose bytes are being sent: its last byte has not been sent
-/// yet.
+/// A message of a stream whose last byte has not been sent yet: it waits, or its bytes are being
+/// sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub train: Train,

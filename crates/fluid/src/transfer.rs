@@ -3,9 +3,8 @@
 //! A connection begins with a handshake of one round trip. In slow start a window is sent and then
 //! acknowledged, so the rate is at most window / RTT. The window doubles with each RTT (RFC 5681,
 //! 3.1) until it covers the rest of the data, or until the fair share is below window / RTT. From
-//! then on the rate is the fair share, and the window follows it up to the receive window. After an
-//! idle time of one timeout the window is the initial one again, if the profile says so (RFC 5681,
-//! 4.1).
+//! then on the rate is the fair share, at most `Rules::max_window` / RTT. After the idle time
+//! `Rules::idle_restart`, if there is one, the window is the initial one again (RFC 5681, 4.1).
 
 use eastwest_types::Span;
 
@@ -28,12 +27,12 @@ pub struct Rules {
     pub initial_window: u64,
     /// Largest congestion window in payload bytes.
     pub max_window: u64,
-    /// Idle time after which the congestion window is reset to the initial one; `None` for no
+    /// Idle time after which the congestion window is reset to the initial window; `None` for no
     /// reset.
     pub idle_restart: Option<Span>,
 }
 
-/// Packets of one message on a link, and the acknowledgements of the message.
+/// Numbers and bytes of the packets of one message on a link, and number of its acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
     /// Number of packets of the message.
@@ -99,7 +98,7 @@ impl Window {
     }
 
     /// Ends slow start, because the fair share is below window / RTT. The window becomes at least
-    /// share · RTT.
+    /// share · RTT, limited to the largest window.
     pub fn follow(&mut self, rules: &Rules, rate_bps: u64, rtt: Span) {
         self.slow_start = false;
         let full = rules.wire(rules.segment + rules.header) as f64;

@@ -4,9 +4,9 @@ use crate::table;
 use crate::table::Names;
 
 table! {
-    /// Histograms of the [measures of applications](../mechanisms/applications.md), such as the time
-    /// of a query, over the whole run. One row for each bucket that is not empty; a bucket is at
-    /// most 0.8 % wide.
+    /// Histograms of the [measures of applications](../mechanisms/applications.md), such as the
+    /// time of a query, over the whole run. One row for each bucket that is not empty; a bucket is
+    /// at most 0.8 % wide.
     pub ApplicationTimes = "application_times" since 10
     of (workload, measure, (upper_us, count)) in (u16, &'a str, (f64, u64)), names: &'a Names;
 

@@ -1,5 +1,5 @@
-//! Table `events`: lost packets, expired timers and recovered losses of connections, one row each
-//! in order of time. The first `most` events of a run are stored; the others are only counted.
+//! Table `events`: one row for each event ([`What`]) of a connection or datagram, in order of time.
+//! The first `most` events of a run are stored; the others are only counted.
 
 use crate::table;
 use crate::table::Table;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum What {
-    /// A packet of the connection was lost.
+    /// A packet was lost: of a connection, or a datagram.
     Drop = 0,
     /// A retransmission timer expired.
     Timeout = 1,
     /// Fast recovery begins.
     Recovery = 2,
-    /// All data is acknowledged that was outstanding when fast recovery began, or at a timeout.
+    /// All data that was outstanding when fast recovery began, or at a timeout, is acknowledged.
     Recovered = 3,
     /// A retransmission timeout was found to be spurious.
     Spurious = 4,
@@ -38,9 +38,9 @@ pub struct EventRow {
     pub what: What,
     /// Number of the connection; `None` for datagrams.
     pub connection: Option<u64>,
-    /// Host that sent the stream or packet.
+    /// Host that sent the packet or the stream of the event.
     pub src: HostId,
-    /// Host to which the stream or packet was sent.
+    /// Host to which the packet or the stream of the event was sent.
     pub dst: HostId,
     /// Stream position of the first payload byte that the event concerns; the first byte of the
     /// sender's stream is 0.
@@ -55,8 +55,7 @@ pub struct EventRow {
     pub timeout: Option<u8>,
 }
 
-/// Event as the log stores it. It has half the size of [`EventRow`], since a run may have many
-/// events.
+/// Event as the log stores it, in fewer bytes than [`EventRow`], since a run may have many events.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     at: Time,
@@ -77,7 +76,7 @@ struct Kept {
 
 const _: () = assert!(std::mem::size_of::<Kept>() == 40);
 
-/// Value that stands for no connection and for no link.
+/// Value of `connection` and `link` in [`Kept`] for an event without connection or link.
 const NONE: u32 = u32::MAX;
 
 impl Kept {
@@ -102,7 +101,7 @@ impl Kept {
     }
 }
 
-/// Log of the events of a run: the first `most` events, and the number of the others.
+/// Log of the events of a run: the first `most` events, and the number of further events.
 #[derive(Default, Serialize, Deserialize)]
 pub struct EventLog {
     rows: Vec<Kept>,
@@ -116,7 +115,7 @@ impl EventLog {
         self.most
     }
 
-    /// Adds `more` to the number of events that occurred and that the log does not store.
+    /// Adds `more` to the number of events that occurred but are not stored in the log.
     pub fn leave_out(&mut self, more: u64) {
         self.left_out += more;
     }
@@ -132,7 +131,7 @@ impl EventLog {
     }
 
     /// Adds an event, which must not be earlier than the last one. If the log is full, only counts
-    /// the event.
+    /// the event; if the log is off (`most` is 0), ignores it.
     pub fn push(&mut self, row: EventRow) {
         debug_assert!(self.rows.last().is_none_or(|last| last.at <= row.at), "events out of order");
         if self.rows.len() < self.most {
@@ -157,8 +156,8 @@ impl EventLog {
         self.left_out
     }
 
-    /// Returns the table `events`. `drops` and `timeouts` are the names of the causes of drops and
-    /// timeouts, by number.
+    /// Returns the table `events`. `drops`: names of the causes of drops; `timeouts`: names of the
+    /// causes of timeouts. The index is the number of the cause.
     pub fn into_table(self, drops: &[&str], timeouts: &[&str]) -> Table {
         Events::of(&self.rows, &Causes { drops, timeouts })
     }
@@ -178,15 +177,15 @@ impl Causes<'_> {
     }
 }
 
-/// Returns the number of a connection or link as in the table: −1 for none.
+/// Returns the value in the table for the stored number of a connection or link: −1 for [`NONE`].
 fn number(kept: u32) -> i64 {
     if kept == NONE { -1 } else { i64::from(kept) }
 }
 
 table! {
-    /// One row for each event of a connection, such as a drop or a timeout, in order of time. The
-    /// table has the first `measure.events` events; `event_log` in the summary is the number of
-    /// further events.
+    /// One row for each event of a connection or datagram, such as a drop or a timeout, in order of
+    /// time. The table has the first `measure.events` events; `event_log` in the summary is the
+    /// number of further events.
     pub Events = "events" since 2
     of event in &'a Kept, causes: &Causes<'_>;
 
@@ -218,7 +217,7 @@ table! {
 
     /// payload bytes that the event concerns. For `drop`: payload of the packet; for `timeout`,
     /// `recovery` and `failed`: all unacknowledged bytes; for `recovered` and `spurious`: bytes
-    /// that the packet acknowledges which ends the recovery or proves the timeout spurious
+    /// acknowledged by the packet that ends the recovery or proves the timeout spurious
     bytes: u32 = event.bytes;
 
     /// for a drop, number of the link on which the packet was lost; otherwise −1

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Number, sum and sum of squares of the shares of users. Jain's index of fairness is computed from
-/// them.
+/// Number, sum and sum of squares of the shares of users. [`Shares::jain`] computes Jain's index of
+/// fairness from these three values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     n: f64,

@@ -1,10 +1,10 @@
 //! Parts of the completion times of flows.
 //!
 //! The completion time of a flow is divided into parts ([`Parts`]), whose sum is the completion
-//! time to the picosecond. They are the parts of its critical path: the chain of packets in which
-//! each packet was sent because the previous one had arrived (Barford and Crovella, *Critical path
-//! analysis of TCP transactions*, SIGCOMM 2000). Another module follows the path; this module
-//! stores the results.
+//! time to the picosecond. The parts are times on the critical path of the flow: the chain of
+//! packets in which each packet was sent because the previous one had arrived (Barford and
+//! Crovella, *Critical path analysis of TCP transactions*, SIGCOMM 2000). Another module follows
+//! the path; this module stores the results.
 
 use crate::table;
 use crate::table::{Names, Table};
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 /// window had no room for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// Sum of the times of flight of their packets: transmission, propagation and processing.
+    /// Sum of the times of flight (transmission, propagation and processing) of the packets of
+    /// these round trips.
     pub flight: Span,
     /// Number of the round trips counted in `flight`.
     pub count: u32,
@@ -27,15 +28,15 @@ impl RoundTrips {
     }
 }
 
-/// Parts of the completion time of a flow; their sum is the completion time. They are the times of
-/// the critical path: the chain of packets each of which was sent because the previous one had
-/// arrived.
+/// Parts of the completion time of a flow; their sum is the completion time. The parts are times on
+/// the critical path: the chain of packets in which each packet was sent because the previous
+/// packet had arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// For a stream of raw Ethernet frames: time from its first frame until its source generated
     /// the frame that arrived last. 0 for a message.
     pub application: Span,
-    /// Waiting time of a message behind earlier messages of the same connection.
+    /// Waiting time of a message behind earlier messages on its connection.
     pub earlier: Span,
     /// Waiting time in the queues of network cards of hosts, and until these queues have room.
     pub host_queue: Span,
@@ -44,11 +45,12 @@ pub struct Parts {
     pub pacing: Span,
     /// Time for which the receiver deferred acknowledgements (delayed ACK).
     pub delayed_ack: Span,
-    /// Waiting time for cores of hosts that send packets, which process other work.
+    /// Waiting time of packets for the core of their sending host, which processes other work.
     pub send_core_queue: Span,
     /// Processing time of packets at cores of the hosts that send them.
     pub send_core: Span,
-    /// Time from the arrival of packets until the card interrupts its idle core.
+    /// Time from the arrival of packets until the network card interrupts the idle core that will
+    /// process the packets.
     pub interrupt_delay: Span,
     /// Waiting time of received packets in the ring of a core that processes other work.
     pub receive_core_queue: Span,
@@ -83,8 +85,8 @@ impl Parts {
         self.application + self.earlier + self.host_queue + self.pacing + self.delayed_ack
     }
 
-    /// Returns the time in hosts with cores: waiting for a core and for its interrupt, and processing
-    /// by a core, of all packets on the critical path. It is 0 without `[hosts]`.
+    /// Returns the time in hosts with cores: waiting for a core and for its interrupt, and
+    /// processing by a core, of all packets on the critical path. It is 0 without `[hosts]`.
     pub fn cores(&self) -> Span {
         let sending = self.send_core_queue + self.send_core;
         sending + self.interrupt_delay + self.receive_core_queue + self.receive_core
@@ -158,10 +160,10 @@ impl Parts {
         self
     }
 
-    /// Returns the parts of one packet without their first `span`, because an earlier packet covers
-    /// this time. It is subtracted from the times of the sending core and `host_queue`, then from
-    /// `queueing`, the times of flight and the times of the receiving core. Also returns how much
-    /// was subtracted from `queueing`.
+    /// Returns the parts of one packet without the first `span` of its time, because the parts of
+    /// an earlier packet cover this time. `span` is subtracted from the times of the sending core
+    /// and `host_queue`, then from `queueing`, the times of flight and the times of the receiving
+    /// core. Also returns the time that was subtracted from `queueing`.
     #[must_use]
     pub fn without_first(mut self, span: Span) -> (Parts, Span) {
         let mut rest = span;
@@ -289,8 +291,8 @@ table! {
     /// of the senders that `measure.flow_parts` names, in the order of the table `flows`, followed
     /// by one row for each of their streams of raw Ethernet frames of which a frame has arrived;
     /// the first `measure.flow_parts_rows` rows. `completion_us` is the sum of `injection_us`,
-    /// `cores_us`, `queueing_us`, `flight_us` and `retransmission_us`, exact to the picosecond before
-    /// they are rounded to the doubles of this table. The other times divide `injection_us`,
+    /// `cores_us`, `queueing_us`, `flight_us` and `retransmission_us`, exact to the picosecond
+    /// before they are rounded to the doubles of this table. The other times divide `injection_us`,
     /// `cores_us` and `flight_us`.
     pub FlowParts = "flow_parts" since 6
     of flow in &'a PartsRow, names: &'a Names;
@@ -398,7 +400,8 @@ table! {
     /// waiting time of packets for the core that sends them
     send_core_queue_us since 10: us = flow.parts.send_core_queue;
 
-    /// processing time of packets at the core that sends them, with the other packets of their burst
+    /// processing time of packets at the core that sends them, with the other packets of their
+    /// burst
     send_core_us since 10: us = flow.parts.send_core;
 
     /// time of received packets until the card interrupts its idle core (interrupt coalescing)

@@ -1,10 +1,10 @@
 //! Throughput at receivers over time: the bytes of every stream that arrive in each sampling
 //! interval.
 //!
-//! An interval does not include its begin, but its end, like the intervals of
-//! [samples](crate::samples), which are taken after all other events of their time. The bytes of a
-//! stream are summed until bytes of a later interval arrive. A stream without bytes therefore costs
-//! nothing, and an interval without bytes has no row.
+//! An interval includes its end, but not its start, because [samples](crate::samples) too are taken
+//! after all other events of the same time. The bytes of a stream are summed until bytes of a later
+//! interval arrive. A stream without bytes therefore costs nothing, and an interval without bytes
+//! has no row.
 
 use crate::table;
 use crate::table::{Names, Table};
@@ -55,7 +55,7 @@ struct Row {
 }
 
 /// Rows of the table `flow_samples` (bytes received per stream and sampling interval). The first
-/// `most` rows are stored; later ones are only counted.
+/// `most` rows are stored; later rows are only counted.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowSamples {
     interval: Span,
@@ -99,7 +99,7 @@ impl FlowSamples {
     }
 
     /// Replaces the number of each stream of frames by the number of its row in the table
-    /// `streams`. `row_of`: number of the row for each number of a stream.
+    /// `streams`. `row_of`: number of the row, indexed by the number of the stream.
     pub fn number_streams(&mut self, row_of: &[u64]) {
         for whose in self.rows.iter_mut().map(|row| &mut row.whose).filter(|w| w.is_stream) {
             whose.number = row_of[whose.number as usize];
@@ -137,7 +137,7 @@ table! {
     pub Samples = "flow_samples" since 7
     of (end, Row { whose, bytes, .. }) in (Span, &'a Row), names: &'a Names;
 
-    /// end of the interval; the interval includes its end, but not its begin
+    /// end of the interval; the interval includes its end, but not its start
     time_s: seconds = end;
 
     /// number of the connection or queue pair, as in the table `flows`; −1 for a stream of frames

@@ -40,8 +40,8 @@ pub struct FlowRow {
     pub job: Option<u32>,
     /// Number of the connection that carried the message, from 0 in order of opening.
     pub connection: u64,
-    /// Position of the message in the sender's stream on this connection: number of bytes before
-    /// it.
+    /// Position of the message in the sender's stream on this connection: number of bytes of the
+    /// stream before the message.
     pub stream_start: u64,
     /// Number that the workload has given to the message.
     pub tag: u64,

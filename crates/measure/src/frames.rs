@@ -1,17 +1,17 @@
 //! Ethernet, IPv4, TCP and UDP headers of simulated packets for capture files, as a real sender
 //! would write them.
 //!
-//! * Host `n` has the IPv4 address 10.0.0.0 + n + 1. Its Ethernet address is this address after
-//!   02:00.
+//! * Host `n` has the IPv4 address 10.0.0.0 + n + 1. Its Ethernet address is 02:00 followed by the
+//!   four bytes of the IPv4 address.
 //! * Connection `c` goes from port 49152 + c mod 16384 of its client to port 40000 + c / 16384 of
 //!   its server: no two of the first 400 million connections have the same pair of ports. Datagrams
 //!   of class `k` go from and to port 50000 + k.
-//! * Queue pairs of RoCEv2 go from port 49152 + c mod 16384 to port 4791. Their queue pair number
-//!   is that of the receiving end.
+//! * Packets of RoCEv2 go to UDP port 4791; the source port is the port that their sender would
+//!   have as an end of TCP connection `c`. They carry the number of the receiving queue pair.
 //! * Initial sequence numbers are a hash of the connection's number and the side.
 //! * The window is scaled by the smallest factor (RFC 7323) with which the largest window fits into
-//!   the field. It is rounded up to a multiple of the factor; 1 GiB is limited to the largest value
-//!   of 16 bits.
+//!   the field. It is rounded up to a multiple of the factor. With the largest factor, 2¹⁴, a
+//!   window of 1 GiB is one unit too large for the field, which then has its maximum, 65,535.
 //! * DSCP is the class selector of the packet's priority (RFC 2474).
 //! * Payload is not stored. Checksums are those of a payload of zeros.
 
@@ -85,9 +85,9 @@ impl Direction {
         if self.from_client { (client, server) } else { (server, client) }
     }
 
-    /// Returns the sequence number in a TCP header for a byte position in a stream: the stream that
-    /// the sender of this packet sends (`of_sender`), or the stream of the other direction, for the
-    /// ACK and SACK blocks.
+    /// Returns the TCP sequence number of the byte `position` of a stream. `of_sender`: whether it
+    /// is the stream that the sender of the packet sends; otherwise it is the opposite stream, to
+    /// which ACK and SACK blocks refer.
     fn sequence(&self, position: u64, of_sender: bool) -> u32 {
         let client = u64::from(of_sender == self.from_client);
         (mix(2 * self.connection + client) as u32).wrapping_add(position as u32)
@@ -108,7 +108,7 @@ pub fn tcp(
         if !syn {
             listed.extend([1, 1]);
         } else if options.sack {
-            listed.extend([4, 2]); // two bytes: with timestamps it needs no padding
+            listed.extend([4, 2]); // SACK permitted: two bytes, which align the timestamps
         } else {
             listed.extend([1, 1]);
         }

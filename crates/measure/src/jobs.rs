@@ -126,9 +126,9 @@ table! {
 
 table! {
     /// One row for each finished job, in the order of the table `jobs`: the counters of Hadoop,
-    /// with Hadoop's names. Launched, failed and killed count attempts of tasks. Bytes that tasks
-    /// read, write and spill are counted for successful attempts only, as in Hadoop. Records have
-    /// the size of `sort.record_bytes`.
+    /// with Hadoop's names. The counters of launched, failed and killed tasks count attempts. Bytes
+    /// that tasks read, write and spill are counted for successful attempts only, as in Hadoop.
+    /// Records have the size of `sort.record_bytes`.
     pub Counters = "counters" since 5
     of (workload, job) in &'a (u16, JobRecord), names: &'a Names;
 
@@ -162,7 +162,8 @@ table! {
     /// number of failed attempts of reduce tasks
     NUM_FAILED_REDUCES: u64 = job.counters.get(Counter::NumFailedReduces);
 
-    /// number of killed attempts of map tasks: on lost workers, slower duplicates, in failed jobs
+    /// number of killed attempts of map tasks: on lost workers, slower second attempts, in failed
+    /// jobs
     NUM_KILLED_MAPS: u64 = job.counters.get(Counter::NumKilledMaps);
 
     /// number of killed attempts of reduce tasks

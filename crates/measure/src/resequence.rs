@@ -1,17 +1,17 @@
-//! Resequencing at a receiver, which delivers the frames of a stream in order. It holds frames that
-//! arrive before a missing frame, as the receivers of Gusat et al. (*Benchmarking the
-//! Ethernet-Federated Datacenter*, 2009) do with adaptive routing.
+//! Resequencing at a receiver, which delivers the frames of a stream in order. It holds a frame
+//! until all earlier frames of the stream have arrived or are lost, as the receivers of Gusat et
+//! al. (*Benchmarking the Ethernet-Federated Datacenter*, 2009) do with adaptive routing.
 //!
 //! The receiver learns at once when a frame is lost, as if the network reported it, and then no
 //! longer waits for this frame; a real receiver needs a timer. With priority-based flow control no
-//! frame is lost.
+//! frame is lost because of a full queue.
 
 use eastwest_types::{Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Resequencing buffer of a receiver, which delivers the frames of one stream in order, with
-/// statistics of the frames that it had to hold.
+/// Resequencing buffer of a receiver that delivers the frames of one stream in order, with
+/// statistics of the held frames.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Resequencer {
     /// Highest frame number up to which all frames were delivered or lost.

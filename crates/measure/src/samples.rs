@@ -1,6 +1,7 @@
-//! Samples over time at an adaptive interval. If there are too many, neighbouring samples are
-//! merged in pairs and the interval doubles. So memory is bounded for long runs, and short runs
-//! have fine detail.
+//! Samples over time, at a fixed or an adaptive interval. An adaptive series with too many samples
+//! doubles its interval: the traffic of each two neighbouring intervals is added, and every second
+//! sample of queues and energy is removed. So memory is bounded for long runs, and short runs have
+//! fine detail.
 
 use crate::power::{PowerSeries, Used};
 use crate::table;
@@ -69,11 +70,11 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Bytes of memory that [`Samples`] needs for each link, before any sample.
+    /// Bytes of memory that [`Samples`] needs for each link, without the memory of the samples.
     pub const BYTES_PER_LINK: u64 = size_of::<LinkTotals>() as u64;
 
     /// Returns an empty series for `tiers` tiers and `links` links, with a sample every `interval`.
-    /// With `most` the series is adaptive: when it has `most` samples, it merges them in pairs and
+    /// With `most` the series is adaptive: when it has `most` samples, it halves their number and
     /// doubles the interval.
     pub fn new(interval: Span, most: Option<usize>, tiers: usize, links: usize) -> Samples {
         let next = Time::ZERO + interval;
@@ -155,7 +156,7 @@ impl Samples {
             let (a, b) = pair.split_at(self.tiers);
             folded.extend(a.iter().zip(b).map(|(a, b)| a + b));
         }
-        // An odd last sample becomes the first part of the next pair.
+        // A last sample without partner becomes the first part of the next pair.
         if self.len() % 2 == 1 {
             let rest = &self.carried[2 * pairs * self.tiers..];
             for (last, r) in self.last_total.iter_mut().zip(rest) {
@@ -175,8 +176,8 @@ impl Samples {
         self.next = Time(self.interval.0 * pairs as u64);
     }
 
-    /// Merges the traffic of links in two neighbouring intervals each, for the first `pairs` pairs.
-    /// The traffic of an odd last interval is counted in the next interval.
+    /// Adds the traffic of each link in two neighbouring intervals, for the first `pairs` pairs of
+    /// intervals. If the last interval has no partner, its traffic is counted in the next interval.
     fn halve_links(&mut self, pairs: u32) {
         let mut folded: Vec<LinkSample> = Vec::with_capacity(self.links.len());
         for pair in self.links.chunk_by(|a, b| a.sample / 2 == b.sample / 2) {

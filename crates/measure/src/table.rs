@@ -1,9 +1,9 @@
 //! Tables of results.
 //!
-//! [`table!`](crate::table!) declares a table once: its columns with names, types, meanings, the
-//! version of the result format that introduced each, and the expressions that compute them. The
-//! Parquet schema, the tables that Python knows, and docs/reference/results.md are generated from
-//! its [`Declared`].
+//! [`table!`](crate::table!) declares a table once: each column with its name, its type, its
+//! meaning, the version of the result format that introduced it, and the expression that computes
+//! its values. The Parquet schema, the tables that Python knows, and docs/reference/results.md are
+//! generated from its [`Declared`].
 
 use std::collections::BTreeMap;
 
@@ -202,10 +202,10 @@ impl From<Few> for Column {
 /// assert_eq!(Arrivals::DECLARED.columns[1].about, " when it arrived");
 /// ```
 ///
-/// Values of the kinds `u32`, `u64`, `i64` and `f64` are numbers of this or a smaller type. A `str`
-/// is a `String` that may be untrusted; a `few` is a `&str` with few different values; a
-/// `label(texts)` is the index of one of the texts; `seconds` and `us` are a `Time` or `Span`,
-/// which is stored as a double.
+/// The values of a column of the kind `u32`, `u64`, `i64` or `f64` are numbers of this type or of a
+/// smaller one. A `str` is a `String` that may be untrusted; a `few` is a `&str` with few different
+/// values; a `label(texts)` is the index of one of the texts; `seconds` and `us` are a `Time` or
+/// `Span`, which is stored as a double.
 #[macro_export]
 macro_rules! table {
     (
@@ -234,7 +234,7 @@ macro_rules! table {
                 }),+],
             };
 
-            /// Returns a table with these rows.
+            /// Returns the table with the rows `rows`.
             #[allow(clippy::extra_unused_lifetimes, clippy::useless_conversion)]
             #[allow(private_bounds, private_interfaces)]
             $vis fn of<'a>(

@@ -31,7 +31,8 @@ pub struct TraceRow {
     pub phase: u8,
 }
 
-/// Rows of the table `tcp_trace`. The first `most` changes are stored; later ones are only counted.
+/// Rows of the table `tcp_trace`. The first `most` changes are stored; later changes are only
+/// counted.
 #[derive(Serialize, Deserialize)]
 pub struct TraceTable {
     rows: Vec<TraceRow>,

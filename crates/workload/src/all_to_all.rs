@@ -1,9 +1,9 @@
 //! All to all: every host sends the same number of bytes to every other host.
 //!
-//! The pattern with the most flows, as in a shuffle or in `MPI_Alltoall`. Host `i` sends to `i + 1,
-//! i + 2, …` (mod N) in this order, so that with a limit on parallel flows the targets differ at
-//! any time; MPI libraries order their pairwise exchange in this way too. Without a limit all flows
-//! start within `[0, start_window)`.
+//! This is the pattern with the most flows; a shuffle and `MPI_Alltoall` have it. Host `i` sends to
+//! `i + 1, i + 2, …` (mod N) in this order, so that with a limit on parallel flows the targets
+//! differ at any time; MPI libraries order their pairwise exchange in this way too. Without a limit
+//! all flows start within `[0, start_window)`.
 //!
 //! With `repeat` the flow of a pair is sent several times, one after the other and each over a new
 //! connection, before the host continues with the next pair. With a request, each host fetches from
@@ -48,7 +48,7 @@ pub struct AllToAll {
 }
 
 impl AllToAll {
-    /// Returns an all-to-all exchange before its first event, or the reasons why the settings are
+    /// Returns the initial state of an all-to-all exchange, or the reasons why the settings are
     /// invalid.
     pub fn new(config: AllToAllConfig, cluster: &Cluster) -> Result<AllToAll, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;

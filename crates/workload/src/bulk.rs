@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 /// run.
 pub(crate) const ENDLESS: u64 = 1 << 60;
 
-/// Token of the wake-up at which all connections stop; smaller tokens are the numbers of connections to start.
+/// Token of the wake-up at which all connections stop; smaller tokens are the numbers of
+/// connections to start.
 const STOP: u64 = u64::MAX;
 
 /// Settings of bulk transfers, which send for a fixed time.
@@ -55,15 +56,17 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Returns bulk transfers before their first event, or the reasons why the settings are
-    /// invalid.
+    /// Returns the initial state of bulk transfers, or the reasons why the settings are invalid.
     pub fn new(config: BulkConfig, cluster: &Cluster) -> Result<Bulk, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
         no.require(!config.pairs.is_empty(), || "pairs: at least one pair is needed".into());
         let beyond = config.pairs.iter().find(|(a, b)| a.0.max(b.0) as usize >= hosts);
         no.require(beyond.is_none(), || {
-            format!("pairs: a pair names a host that does not exist; there are {hosts} hosts")
+            format!(
+                "pairs: there is no host {}; the fabric has {hosts} hosts, numbered from 0",
+                beyond.map_or(0, |(a, b)| a.0.max(b.0))
+            )
         });
         no.require(config.pairs.iter().all(|(a, b)| a != b), || {
             "pairs: a host cannot send to itself".into()

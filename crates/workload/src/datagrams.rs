@@ -43,8 +43,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Returns datagram traffic before its first event, or the reasons why the settings are
-    /// invalid.
+    /// Returns the initial state of datagram traffic, or the reasons why the settings are invalid.
     pub fn new(config: DatagramsConfig, cluster: &Cluster) -> Result<Datagrams, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.sources.is_empty(), || "sources: at least one host is needed".into());

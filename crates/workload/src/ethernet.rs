@@ -151,7 +151,7 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    /// Returns raw Ethernet traffic before its first event, or the reasons why the settings are
+    /// Returns the initial state of raw Ethernet traffic, or the reasons why the settings are
     /// invalid.
     pub fn new(config: EthernetConfig, cluster: &Cluster) -> Result<Ethernet, Vec<String>> {
         let mut no = Objections::new();

@@ -49,7 +49,7 @@ pub struct FlowList {
 }
 
 impl FlowList {
-    /// Returns a list of flows before its first event, sorted by start time, or the reasons why the
+    /// Returns the initial state of a list of flows, sorted by start time, or the reasons why the
     /// settings are invalid. A reason names a flow by its number in the list, from 1.
     pub fn new(config: FlowListConfig, cluster: &Cluster) -> Result<FlowList, Vec<String>> {
         let hosts = cluster.rack_of.len();
@@ -63,9 +63,12 @@ impl FlowList {
         };
         refuse("sends nothing: bytes must be at least 1", &|f| f.bytes == 0);
         refuse("goes from a host to itself", &|f| f.src == f.dst);
-        refuse(&format!("names a host that does not exist; there are {hosts} hosts"), &|f| {
-            f.src.0.max(f.dst.0) as usize >= hosts
-        });
+        refuse(
+            &format!(
+                "names a host that does not exist; the fabric has {hosts} hosts, numbered from 0"
+            ),
+            &|f| f.src.0.max(f.dst.0) as usize >= hosts,
+        );
         let FlowListConfig { mut flows, class } = config;
         no.unless_any(|| {
             flows.sort_by_key(|f| f.start);

@@ -6,10 +6,10 @@
 //! its start to the arrival of its last byte.
 //!
 //! The first round starts at `warm_up`, after the handshakes, as in the ns-3 program used for
-//! comparison; connections open at seeded times in the first half of the warm-up, so that the SYNs
-//! do not overflow a shallow buffer. Difference from the papers: their servers write as soon as the
-//! request is read; here each sender waits an additional seeded time below `start_jitter`, which
-//! stands for processing time, so that no sender is always first.
+//! comparison; connections that last for all rounds open at seeded times in the first half of the
+//! warm-up, so that the SYNs do not overflow a shallow buffer. Difference from the papers: their
+//! servers write as soon as the request is read; here each sender waits an additional seeded time
+//! below `start_jitter`, which stands for processing time, so that no sender is always first.
 
 use crate::demand::Objections;
 use crate::protocol::{Action, Cluster, Event};
@@ -24,7 +24,7 @@ pub struct IncastConfig {
     pub receiver: HostId,
     /// Hosts that send one block each in every round.
     pub senders: Vec<HostId>,
-    /// Number of rounds; in each the receiver reads one block from every sender.
+    /// Number of rounds; in each round the receiver reads one block from every sender.
     pub rounds: u32,
     /// Size of a block: bytes that each sender sends in a round.
     pub block_bytes: u64,
@@ -36,8 +36,9 @@ pub struct IncastConfig {
     pub persistent: bool,
     /// Time from the start of the simulation to the first round.
     pub warm_up: Span,
-    /// Width of the uniform distribution of a sender's delay: time from the arrival of the request,
-    /// or without requests from the start of the round, until the sender sends its block.
+    /// Upper bound of a sender's delay, which is uniformly distributed from 0. The delay lasts from
+    /// the arrival of the request (without requests: from the start of the round) until the sender
+    /// sends its block.
     pub start_jitter: Span,
     /// Traffic class of all packets of the reads.
     pub class: ClassId,
@@ -76,7 +77,7 @@ const ROUND: u64 = 1 << 32;
 const WRITE: u64 = 2 << 32;
 
 impl Incast {
-    /// Returns a synchronized read before its first event, or the reasons why the settings are
+    /// Returns the initial state of a synchronized read, or the reasons why the settings are
     /// invalid.
     pub fn new(config: IncastConfig, cluster: &Cluster) -> Result<Incast, Vec<String>> {
         let mut no = Objections::new();

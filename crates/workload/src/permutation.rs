@@ -1,7 +1,7 @@
 //! Random permutation: every host sends one flow to one other host and receives one flow.
 //!
-//! The usual test of path diversity (Al-Fares et al. 2008, 2010): no two flows share a host link,
-//! so losses occur within the fabric only. Receivers are a uniformly random derangement. With
+//! This is the usual test of path diversity (Al-Fares et al. 2008, 2010): no two flows share a host
+//! link, so losses occur within the fabric only. Receivers are a uniformly random derangement. With
 //! `repeat`, a host whose flow has ended starts the next one at once, in a new derangement and
 //! without waiting for other hosts; so a host can receive flows of two successive derangements at
 //! one time.
@@ -45,7 +45,7 @@ pub struct Permutation {
 struct Derangements {
     hosts: u32,
     stream: Stream,
-    /// Number of the first derangement in `kept`; earlier ones are no longer needed.
+    /// Number of the first derangement in `kept`; earlier derangements are no longer needed.
     first: u32,
     /// Derangements, each with the number of hosts that have not used it yet.
     kept: VecDeque<(Vec<u32>, u32)>,
@@ -83,7 +83,7 @@ fn derangement(hosts: u32, stream: &mut Stream) -> Vec<u32> {
 }
 
 impl Permutation {
-    /// Returns permutation traffic before its first event, or the reasons why the settings are
+    /// Returns the initial state of permutation traffic, or the reasons why the settings are
     /// invalid.
     pub fn new(config: PermutationConfig, cluster: &Cluster) -> Result<Permutation, Vec<String>> {
         let hosts = cluster.rack_of.len() as u32;

@@ -65,8 +65,7 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Returns open-loop flows before their first event, or the reasons why the settings are
-    /// invalid.
+    /// Returns the initial state of open-loop flows, or the reasons why the settings are invalid.
     pub fn new(config: PoissonConfig, cluster: &Cluster) -> Result<Poisson, Vec<String>> {
         let mut config = config;
         if config.hosts.is_empty() {
@@ -80,7 +79,9 @@ impl Poisson {
             format!("load: {} is not a number above 0", config.load)
         });
         no.require(config.host_rate.0 > 0, || "host_rate: must be above 0 bit/s".into());
-        no.require(config.sizes.mean() >= 1.0, || "sizes: must be at least one byte".into());
+        no.require(config.sizes.mean() >= 1.0, || {
+            "sizes: the mean must be at least one byte".into()
+        });
         let bits_per_s = config.load * hosts as f64 * config.host_rate.0 as f64;
         let mean_gap = Span::from_secs_f64_nearest(config.sizes.mean() * 8.0 / bits_per_s);
         no.require(!(config.load > 0.0 && bits_per_s.is_finite()) || mean_gap > Span::ZERO, || {

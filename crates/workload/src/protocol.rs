@@ -34,13 +34,14 @@ pub enum Event {
         /// Tag of the message, as given in [`Action::Send`].
         tag: u64,
     },
-    /// All frames of a [`Parcel`] have arrived; parcels of one line are reported in their order.
+    /// All frames of a [`Parcel`] have arrived; parcels of one line are reported in the order of
+    /// sending.
     Arrived {
         /// Tag of the parcel, as given in [`Parcel::tag`].
         tag: u64,
     },
-    /// TCP has aborted a connection after too many timeouts; its identifier may be used again. Sent
-    /// only to workloads that [handle failures](crate::Workload::bears_failures).
+    /// The transport has aborted a connection after too many timeouts; its identifier may be used
+    /// again. Sent only to workloads that [handle failures](crate::Workload::bears_failures).
     Failed {
         /// Identifier of the failed connection.
         conn: ConnId,
@@ -68,8 +69,8 @@ pub struct Parcel {
     pub line: u8,
     /// Bytes of the message, application framing included.
     pub bytes: u64,
-    /// Bytes of a full frame without link framing, at most the MTU; the parcel is divided into such
-    /// frames.
+    /// Bytes of a full frame without link framing, at most the MTU; the parcel is divided into full
+    /// frames and a remainder.
     pub frame: u16,
     /// Traffic class of the parcel's frames.
     pub class: ClassId,
@@ -87,10 +88,10 @@ pub enum Action {
         /// Token by which [`Event::Wake`] identifies the wake-up.
         token: u64,
     },
-    /// Open a TCP connection: the client sends its SYN now.
+    /// Open a connection of the workload's transport; with TCP, the client sends its SYN now.
     Open {
-        /// Identifier of the connection, chosen by the workload; must differ from those of its
-        /// other open connections.
+        /// Identifier of the connection, chosen by the workload; must differ from the identifiers
+        /// of its other open connections.
         conn: ConnId,
         /// Host that opens the connection.
         client: HostId,
@@ -132,8 +133,8 @@ pub enum Action {
         /// Side of the connection that stops writing.
         from: Side,
     },
-    /// Stop sending from one side of a connection. Written bytes that TCP has not sent yet are
-    /// dropped; the last message of the side ends at the last byte sent.
+    /// Stop sending from one side of a connection. Written bytes that the transport has not sent
+    /// yet are dropped; the last message of the side ends at the last byte sent.
     Truncate {
         /// Identifier of the connection.
         conn: ConnId,

@@ -34,8 +34,8 @@ pub struct ServiceConfig {
     pub response_bytes: u64,
     /// Service time: from the arrival of a request at the server to the sending of its response.
     pub server_time: Span,
-    /// Time from the start of the simulation until clients send requests; connections open at
-    /// seeded times in the first half of this time.
+    /// Time from the start of the simulation until clients begin to send requests; connections open
+    /// at seeded times in the first half of this time.
     pub warm_up: Span,
     /// Number of requests of all clients together; `None`: background traffic that never ends.
     pub requests: Option<u64>,
@@ -80,7 +80,7 @@ const REQUEST: u64 = 1 << 32;
 const RESPONSE: u64 = 2 << 32;
 
 impl Service {
-    /// Returns a service before its first event, or the reasons why the settings are invalid.
+    /// Returns the initial state of a service, or the reasons why the settings are invalid.
     pub fn new(config: ServiceConfig, cluster: &Cluster) -> Result<Service, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.clients.is_empty(), || "clients: at least one host is needed".into());

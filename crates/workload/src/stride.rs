@@ -1,9 +1,9 @@
 //! Stride: host `i` sends to hosts `(i + k · stride) mod N`, `k = 1 … count`.
 //!
-//! A pattern of interconnection studies (Al-Fares et al. 2008) that spreads load evenly and, if the
-//! stride is at least the number of hosts in a rack, mostly across racks. With stride 19, count 8,
-//! 4,000,000 bytes and starts within 1 ms it is the standard performance scenario S1. All flows
-//! start at seeded times in `[0, start_window)`, each over its own connection.
+//! It is a pattern of interconnection studies (Al-Fares et al. 2008). It spreads load evenly and,
+//! if the stride is at least the number of hosts in a rack, mostly across racks. With stride 19,
+//! count 8, 4,000,000 bytes and starts within 1 ms it is the standard performance scenario S1. All
+//! flows start at seeded times in `[0, start_window)`, each over its own connection.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
@@ -42,8 +42,7 @@ pub struct Stride {
 }
 
 impl Stride {
-    /// Returns a stride pattern before its first event, or the reasons why the settings are
-    /// invalid.
+    /// Returns the initial state of a stride pattern, or the reasons why the settings are invalid.
     pub fn new(config: StrideConfig, cluster: &Cluster) -> Result<Stride, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
@@ -85,7 +84,7 @@ impl Stride {
         self.flows.progress()
     }
 
-    /// Returns the number of flows, all of which start at drawn times. See
+    /// Returns the number of flows; all flows start at drawn times. See
     /// [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()

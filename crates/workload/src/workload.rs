@@ -57,7 +57,7 @@ family! {
     Service(service::Service),
     /// Flows of a given list: sender, receiver, bytes and start of each.
     FlowList(flow_list::FlowList),
-    /// IP packets without a connection, from several hosts to one.
+    /// IP packets without a connection, from several hosts to one host.
     Datagrams(datagrams::Datagrams),
     /// Raw Ethernet frames without a transport protocol.
     Ethernet(Box<ethernet::Ethernet>),
@@ -77,8 +77,8 @@ impl Workload {
         each!(self, w => w.handle(now, event, out));
     }
 
-    /// Whether the workload can continue after TCP has aborted one of its connections; if not, it
-    /// cannot finish.
+    /// Whether the workload can continue after the transport has aborted one of its connections; if
+    /// not, it cannot finish.
     pub fn bears_failures(&self) -> bool {
         matches!(self, Workload::MapReduce(_) | Workload::Application(_))
     }

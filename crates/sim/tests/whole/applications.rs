@@ -192,7 +192,7 @@ fn impossible_settings_are_told_at_their_key() {
             format!("{}\nreplicas = 9", KINDS[2]),
             "replicas = 9: 9 replicas need at least 9 stores, but there are only 5",
         ),
-        (format!("{}\nquorum = 4", KINDS[2]), "quorum = 4: must be at most `replicas`, 3"),
+        (format!("{}\nquorum = 4", KINDS[2]), "quorum = 4: must be at most `replicas`, which is 3"),
         (stores, "names h9, which is not a host"),
         (format!("{}\nwirtes = 5", KINDS[2]), "wirtes"),
     ] {

@@ -7,7 +7,7 @@ use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Requests in service, each under the value of the timer at whose expiry its reply is sent.
+/// Requests in service, by the value of the timer at whose expiry the reply is sent.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Answers {
     in_service: BTreeMap<u64, (Message, u64)>,

@@ -9,8 +9,9 @@ pub struct Statistic {
     pub doc: &'static str,
 }
 
-/// Counters and measures that an application declares. A declared counter begins at 0. An
-/// application that counts or measures under an undeclared name ends its run with an error.
+/// Counters and measures that an application declares. A declared counter begins at 0. If an
+/// application has declared its counters or its measures, the use of another name ends the run with
+/// an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// All counters of the application; `None`: not declared, so that every name is allowed.

@@ -1,10 +1,11 @@
 //! Deployment of an application: passes events of the network to its processes, and actions of the
 //! processes to the network.
 //!
-//! A process has one connection to each process to which it sends, or several if it numbers them; a
-//! connection opens with its first message. A reply uses the connection of its request. Messages
-//! and timers are numbered together. The number of a message is the tag of its row in the flow
-//! table, equal for request and response, so that exchanges are measured like those of services.
+//! A process has one connection to each process to which it sends, or several, with different
+//! numbers that the process chooses. A connection opens with its first message. A reply uses the
+//! connection of its request. Messages and timers are numbered together. The number of a message is
+//! the tag of its row in the flow table, equal for request and response, so that exchanges are
+//! measured like the exchanges of a service.
 
 use super::family::{Model, Program};
 use super::process::{Act, Content, Kind, Message, Place, Process};
@@ -126,8 +127,8 @@ pub struct Deployment {
     /// Time of the last event, and number of events so far at this time.
     instant: (Time, u64),
     finished: bool,
-    /// Account of the requests: while the application runs, without those that have no reply yet;
-    /// after its end, complete.
+    /// Numbers of requests by state; while the application runs, requests whose reply has not
+    /// arrived are included in `sent` only.
     requests: Requests,
 }
 
@@ -139,7 +140,7 @@ const START: u64 = u64::MAX >> 16;
 const LOCAL: u64 = START - 1;
 
 impl Deployment {
-    /// Returns an application before its start, or the reasons why the settings are invalid.
+    /// Returns the initial state of an application, or the reasons why the settings are invalid.
     pub fn new(config: ApplicationConfig, cluster: &Cluster) -> Result<Deployment, Vec<String>> {
         let mut no = Objections::new();
         for (role, hosts) in config.roles.iter().zip(&config.hosts) {
@@ -207,7 +208,7 @@ impl Deployment {
         self.finished
     }
 
-    /// Returns the account of the requests at this time, or at the end of the application.
+    /// Returns the numbers of requests by state, at this time or at the end of the application.
     pub fn requests(&self) -> Requests {
         let mut all = self.requests;
         if self.finished {
@@ -347,7 +348,7 @@ impl Deployment {
         self.turn(now, link.server, &Turn::Close(link.client, true), out);
     }
 
-    /// Lets a process handle an event, and executes the actions that the process requests.
+    /// Passes an event to a process, and executes the actions that the process requests.
     fn turn(&mut self, now: Time, number: u32, turn: &Turn, out: &mut Vec<Action>) {
         if self.finished {
             return;
@@ -447,7 +448,10 @@ impl Deployment {
             Kind::Reply(request) => match self.asked.remove(&request) {
                 Some(asked) if asked.server == from => (asked.client, asked.conn),
                 Some(asked) => {
-                    return Err(format!("replied to a request to process {}", asked.server));
+                    return Err(format!(
+                        "replied to a request that was sent to process {}",
+                        asked.server
+                    ));
                 }
                 None => return Ok(()), // it has a reply, or its connection has failed
             },
@@ -494,7 +498,7 @@ impl Deployment {
 
     /// Returns the connection over which the process `client` sends to the process `server`, and
     /// opens it if necessary; `None` if both run on one host. `number`: number of the connection
-    /// among those of the two processes.
+    /// among the connections from `client` to `server`.
     fn connection(
         &mut self,
         client: u32,

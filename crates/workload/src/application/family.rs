@@ -1,4 +1,4 @@
-//! Family of all applications: those that come with Eastwest, and those of users.
+//! Family of all applications: built-in applications, and applications of users.
 
 use super::declared::Declared;
 use super::fan_out;

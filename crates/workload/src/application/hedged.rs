@@ -186,7 +186,8 @@ const NEXT: u64 = 0;
 const HEDGE: u64 = 1;
 /// Purpose of a client's timer: an attempt of an operation has had no response for `timeout`.
 const TIMEOUT: u64 = 2;
-/// Purpose of a client's timer: the back-off of an operation ends, and it sends its request again.
+/// Purpose of a client's timer: the back-off of an operation ends, and the client sends the request
+/// of the operation again.
 const RETRY: u64 = 3;
 
 impl Application for Hedged {

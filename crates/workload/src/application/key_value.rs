@@ -1,10 +1,11 @@
 //! A key–value store with clients in a closed loop: each client has a fixed number of operations in
 //! progress.
 //!
-//! The workload of YCSB (Cooper et al. 2010): reads and writes of records whose keys have a Zipf
-//! distribution; the defaults are those of YCSB's workload B (95 % reads, records of 1 kB, exponent
-//! 0.99). Keys are drawn with the method of Gray et al. (1994, *Quickly generating billion-record
-//! synthetic databases*), as YCSB does. A key belongs to one server, chosen by a hash.
+//! The operations are as in YCSB (Cooper et al. 2010): reads and writes of records whose keys have
+//! a Zipf distribution; the defaults are taken from YCSB's workload B (95 % reads, records of 1 kB,
+//! exponent 0.99). Keys are drawn with the method of Gray et al. (1994, *Quickly generating
+//! billion-record synthetic databases*), as YCSB does. A key belongs to one server, chosen by a
+//! hash.
 
 use super::answers::{Answers, read_bytes, read_server_time};
 use super::declared::Statistic;

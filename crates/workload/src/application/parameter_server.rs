@@ -70,7 +70,7 @@ impl BuiltIn for ParameterServerConfig {
         let (servers, bytes) = (members[SERVER] as u64, self.model_bytes);
         match bytes < servers {
             true => vec![format!(
-                "model_bytes: {bytes} bytes cannot be divided among {servers} servers"
+                "model_bytes: {bytes} bytes are too few: each of the {servers} servers needs a byte"
             )],
             false => Vec::new(),
         }

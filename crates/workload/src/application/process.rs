@@ -36,8 +36,8 @@ impl Place<'_> {
     }
 }
 
-/// Content of a message between processes: its size in the network, and words that the receiver can
-/// read.
+/// Content of a message between processes: its size in the network, three numbers that the receiver
+/// can read, and the number of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// Payload bytes of the message in the network, at least 1.
@@ -161,14 +161,15 @@ impl Process<'_> {
     }
 
     /// Sends a message to a process. The connection opens with the first message. Between processes
-    /// on one host, the message uses no network and arrives at the same time.
+    /// on one host, the message uses no network and arrives at the simulated time at which it was
+    /// sent.
     pub fn send(&mut self, to: u32, content: impl Into<Content>) {
         let tag = self.number_of_next();
         self.acts.push(Act::Send { to, content: content.into(), kind: Kind::Plain, tag });
     }
 
-    /// Sends a request to a process. Returns the number of the request, which its reply
-    /// [names](Message::answers).
+    /// Sends a request to a process. Returns the number of the request; [`Message::answers`]
+    /// returns this number for the reply.
     pub fn request(&mut self, to: u32, content: impl Into<Content>) -> u64 {
         let tag = self.number_of_next();
         let kind = Kind::Request(tag);
@@ -192,7 +193,8 @@ impl Process<'_> {
         self.acts.push(Act::Send { to: 0, content, kind, tag: request });
     }
 
-    /// Returns the number that the next message or timer will have.
+    /// Returns the number that the next message or timer of the application will have. A reply has
+    /// the number of its request instead.
     pub fn next_number(&self) -> u64 {
         *self.next
     }
@@ -228,8 +230,8 @@ impl Process<'_> {
         self.acts.push(Act::Fail(why));
     }
 
-    /// Adds to a counter of the application: `applications.W.counters.NAME` of the summary, with the
-    /// name W of the workload.
+    /// Adds to a counter of the application: `applications.W.counters.NAME` of the summary, with
+    /// the name W of the workload.
     pub fn count(&mut self, counter: &str, by: u64) {
         self.tally.count(counter, by);
     }
@@ -245,8 +247,8 @@ impl Process<'_> {
         self.tally.planned = self.tally.planned.saturating_add(units);
     }
 
-    /// Counts units of work as begun: operations such as queries, of which `complete` notes the end.
-    /// The summary has both numbers: `applications.W.operations`.
+    /// Counts units of work as begun, for example queries; `complete` counts their ends. Both
+    /// numbers are in the summary, in `applications.W.operations` for the workload W.
     pub fn begin(&mut self, units: u64) {
         self.tally.begun = self.tally.begun.saturating_add(units);
     }

@@ -1,10 +1,10 @@
 //! Quorum writes: a client sends a value to N replicas, and the write is complete when W of them
 //! have confirmed it.
 //!
-//! The pattern of replicated stores such as Dynamo (DeCandia et al. 2007, section 4.5: N = 3, W =
-//! 2): the W-th fastest of N replicas determines the time of a write, so one slow replica does not
-//! delay it. A client has a fixed number of writes in progress and begins the next one when one is
-//! complete.
+//! This is the pattern of replicated stores such as Dynamo (DeCandia et al. 2007, section 4.5: N =
+//! 3, W = 2): the W-th fastest of N replicas determines the time of a write, so one slow replica
+//! does not delay it. A client has a fixed number of writes in progress and begins the next one
+//! when one is complete.
 
 use super::answers::{Answers, read_bytes, read_server_time};
 use super::declared::Statistic;
@@ -65,7 +65,7 @@ impl BuiltIn for QuorumConfig {
         let replicas = s.get(key("replicas", REPLICAS).default("3").range("1", "1000"));
         let quorum = s.get(key("quorum", QUORUM).default("2").range("1", "1000"));
         s.demand(quorum <= replicas, &["quorum", "replicas"], || {
-            format!("must be at most `replicas`, {replicas}")
+            format!("must be at most `replicas`, which is {replicas}")
         });
         let config = QuorumConfig {
             writes: s.get(
@@ -86,7 +86,9 @@ impl BuiltIn for QuorumConfig {
         };
         let at_once = u64::from(config.outstanding) * u64::from(config.replicas);
         s.demand(at_once <= 1_000_000, &["outstanding", "replicas"], || {
-            "times `replicas` must be at most 1,000,000".to_owned()
+            format!(
+                "`outstanding` times `replicas` is {at_once}, but at most 1,000,000 is possible"
+            )
         });
         config
     }

@@ -1,4 +1,5 @@
-//! Account of the requests of an application: how many got a reply, and why others got none.
+//! Numbers of the requests of an application by state: requests that got a reply, and the reasons
+//! why others got none.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ pub struct Requests {
     pub no_reply_sent: u64,
     /// Requests whose reply is in flight from the server to the client.
     pub reply_in_flight: u64,
-    /// Requests that are lost, or whose reply is lost, because TCP has aborted their connection.
+    /// Requests that are lost, or whose reply is lost, because the transport has aborted their
+    /// connection.
     pub connection_failed: u64,
     /// Requests without reply whose connection the client has closed.
     pub connection_closed: u64,
@@ -35,7 +37,7 @@ impl Requests {
         "connection_closed",
     ];
 
-    /// Returns the number of requests without reply.
+    /// Returns the number of requests whose reply has not arrived.
     pub fn unanswered(&self) -> u64 {
         self.sent - self.answered
     }

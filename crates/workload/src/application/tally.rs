@@ -6,7 +6,8 @@ use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Largest number of different counters of an application, and also of its different measures.
+/// Largest number of different counters of an application, and largest number of its different
+/// measures.
 const MOST: usize = 256;
 /// Largest number of characters of the name of a counter or measure.
 const LONGEST: usize = 64;
@@ -41,7 +42,7 @@ impl Tally {
         [self.planned, self.begun, self.completed]
     }
 
-    /// Returns the account of an application with these declarations: declared counters are 0.
+    /// Returns the counters and measures of an application at its start: declared counters are 0.
     pub(super) fn new(declared: &Declared) -> Tally {
         let names = |all: &Vec<Statistic>| all.iter().map(|one| one.name.to_owned()).collect();
         let only_counters: Option<Vec<String>> = declared.counters.as_ref().map(names);
@@ -66,8 +67,8 @@ impl Tally {
         }
     }
 
-    /// Whether a new counter or measure (`what`) may have the name `name`, beside `others` names of
-    /// its kind; if not, stores the reason in `problem`.
+    /// Whether a new counter or measure (`what`) may have the name `name`, when the application has
+    /// `others` names of this kind already; if not, stores the reason in `problem`.
     fn admits(&mut self, what: &str, name: &str, others: usize) -> bool {
         let only = if what == "counter" { &self.only_counters } else { &self.only_measures };
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -76,16 +77,16 @@ impl Tally {
         let problem = if !named {
             let shown: String = name.chars().take(LONGEST).collect();
             format!(
-                "{shown:?} is not the name of a counter or measure: it has the characters a to z, \
-                 0 to 9 and _, at most {LONGEST}"
+                "{shown:?} is not the name of a counter or measure: a name has 1 to \
+                 {LONGEST} characters: a to z, 0 to 9 and _"
             )
         } else if let Some(only) = undeclared {
             let declared = if only.is_empty() { "none".to_owned() } else { only.join(", ") };
             format!("{name:?} is not a declared {what} of the application: declared are {declared}")
         } else if others >= MOST {
             format!(
-                "the application has more than {MOST} counters or measures: their names must not \
-                 contain numbers that change, such as that of a request"
+                "the application has more than {MOST} {what}s: names must not contain \
+                 numbers that change, such as the number of a request"
             )
         } else {
             return true;

@@ -114,7 +114,8 @@ impl Control {
     /// sends another request, unless all maps of the job have ended and it knows all of them.
     pub fn maps_told(&self, n: &mut Nodes, task: u32, known: u32) {
         let t = n.tasks.attempts.get(task);
-        // A map that ran again may have ended while the answer was in the network: then the reduce asks again.
+        // A map that ran again may have ended while the answer was in the network: then the reduce
+        // asks again.
         let ended = n.tasks.jobs.running(t.job).outputs.reported();
         if known >= n.cx.spec(t.job).maps && known == ended {
             if let Some(conn) = t.events.take() {

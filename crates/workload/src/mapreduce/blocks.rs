@@ -1,9 +1,9 @@
 //! Table of HDFS blocks at the namenode: the workers that have a replica of each block.
 //!
 //! The input of all jobs is in HDFS from the start of the run; the output of a task is in HDFS when
-//! the task has ended. Only the output of failed jobs and of killed attempts is deleted. The
-//! initial replicas of a job's input splits are drawn from the job's random stream, and drawn again
-//! when needed. The table holds only the splits that have lost or gained a replica since the start.
+//! the task has ended. Output is deleted only if its job fails. The initial replicas of a job's
+//! input splits are drawn from the job's random stream, and drawn again when needed. The table
+//! holds only the splits that have lost or gained a replica since the start.
 
 use super::context::Context;
 use super::file::Written;

@@ -67,7 +67,8 @@ fn check_workers(master: HostId, workers: &[HostId], hosts: u32, problems: &mut 
 fn check_settings(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let most = config.control.heartbeat.0 / 4;
     if config.coarse.heartbeats.is_some_and(|delay| delay.0 > most) {
-        problems.push("coarse.heartbeats: is above a quarter of control.heartbeat".to_string());
+        problems
+            .push("coarse.heartbeats: must be at most a quarter of control.heartbeat".to_string());
     }
     if config.node.dirty_bytes > 0 && config.node.disks.is_none() {
         problems.push("node.dirty_bytes: needs shared disks (set node.disks)".to_string());
@@ -92,7 +93,8 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
             ));
         } else if yarn.count_vcores && vcores > yarn.node_vcores {
             problems.push(format!(
-                "{vname}: must not be above the virtual cores of a node, but is {vcores}"
+                "{vname}: is {vcores}, but must be at most yarn.node_vcores, which is {}",
+                yarn.node_vcores
             ));
         }
     }
@@ -104,8 +106,8 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
         memory > yarn.node_memory || (yarn.count_vcores && vcores > u64::from(yarn.node_vcores));
     if problems.is_empty() && workers == 1 && crowded {
         problems.push(
-            "yarn.node_memory: is too small: a single node needs memory for an application \
-                   master and a task"
+            "yarn.node_memory: the only node must have room for an application master and a \
+                   task: memory, and virtual cores if they are counted"
                 .to_string(),
         );
     }
@@ -152,7 +154,7 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
             }
         }
         if job.uncombined.is_some_and(|all| all < job.bytes.shuffle) {
-            problems.push(format!("jobs[{i}].uncombined: must not be below the combined bytes"));
+            problems.push(format!("jobs[{i}].uncombined: must not be below the shuffled bytes"));
         }
         if job.clients.is_some() && job.reduces > 0 {
             problems.push(format!("jobs[{i}].reduces: must be 0 for stand-alone HDFS clients"));
@@ -182,7 +184,8 @@ fn check_pools(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (i, pool) in config.scheduling.pools.iter().enumerate() {
         if !seen.insert(&pool.name) {
-            problems.push(format!("pool.{i}.name: {} is named twice", pool.name));
+            problems
+                .push(format!("pool.{i}.name: an earlier pool has the name {}, too", pool.name));
         }
     }
 }
@@ -193,10 +196,13 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let mut sums: BTreeMap<Option<u32>, u64> = BTreeMap::new();
     for (i, q) in queues.iter().enumerate() {
         if q.parent.is_some_and(|p| p as usize >= i) {
-            problems.push(format!("queue.{i}.parent: must come before {}", q.name));
+            problems.push(format!(
+                "queue.{i}.parent: the parent of {} must be listed before it",
+                q.name
+            ));
         }
         if !seen.insert(&q.name) {
-            problems.push(format!("queue.{i}.name: {} is named twice", q.name));
+            problems.push(format!("queue.{i}.name: an earlier queue has the name {}, too", q.name));
         }
         if q.maximum < q.capacity {
             problems.push(format!("queue.{i}.maximum: must not be below the queue's capacity"));
@@ -206,7 +212,9 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
     for (parent, sum) in sums.into_iter().filter(|&(_, sum)| sum != u64::from(WHOLE)) {
         let of = parent.and_then(|p| queues.get(p as usize)).map_or("the top", |q| &q.name);
         let percent = sum as f64 * 100.0 / f64::from(WHOLE);
-        problems.push(format!("queue: capacities below {of} add up to {percent} %, not 100 %"));
+        problems.push(format!(
+            "queue: the capacities of the queues below {of} add up to {percent} %, not 100 %"
+        ));
     }
     if config.scheduler != SchedulerKind::Capacity {
         return;
@@ -224,8 +232,8 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
         let queue = job.pool.as_deref().unwrap_or(DEFAULT_QUEUE);
         if !leaves.contains(queue) {
             problems.push(format!(
-                "jobs[{i}].pool: {queue} is not a queue to which jobs can be \
-                                   submitted"
+                "jobs[{i}].pool: {queue} is not a queue without child queues; \
+                                   jobs can be submitted to such queues only"
             ));
         }
     }

@@ -2,8 +2,8 @@
 //! MapReduce.
 //!
 //! A job with `clients` has no tasks. When the job is submitted, `maps` clients start, all on one
-//! host or one after another on the workers. Each client reads its share of the input block by
-//! block from the nearest replicas, then writes its share of the output. The job ends when its last
+//! host or distributed over the workers. Each client reads its share of the input block by block
+//! from the nearest replicas, then writes its share of the output. The job ends when its last
 //! client has ended; the table of tasks lists clients as maps. Differences from Hadoop: the
 //! client's Java virtual machine starts in `task_start`, without contention if it is on the
 //! master's host; producing the content of a written file takes no time.
@@ -36,7 +36,8 @@ pub struct Client {
     left: u64,
     /// Size in bytes of the block that the client is reading.
     block: u64,
-    /// Workers with a replica of the block being read, without those from which a read has failed.
+    /// Workers with a replica of the block that is being read, without the workers from which a
+    /// read of the block has failed.
     replicas: Vec<u32>,
     /// Number of failed block reads of the client so far; after each, another replica of the block
     /// is read.
@@ -104,7 +105,7 @@ impl StandAlone {
     }
 
     /// Begins the work of a client whose Java virtual machine has started: asks the namenode which
-    /// datanodes have its blocks, or reads or writes at once if no request is needed.
+    /// datanodes have the blocks of its input; if no request is needed, reads or writes at once.
     pub fn client_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.started = cx.now;
@@ -117,8 +118,8 @@ impl StandAlone {
         hdfs.namenode.ask(cx, session);
     }
 
-    /// Reads the client's next block, after the namenode has returned the replicas of the blocks;
-    /// starts to write if no block is left to read.
+    /// Reads the client's next block, or starts to write if no block is left to read. The namenode
+    /// has already returned the replicas of the blocks.
     pub fn client_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let most = cx.config.hdfs.block_bytes;
         let copies = cx.config.hdfs.replication;

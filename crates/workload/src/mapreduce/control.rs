@@ -41,7 +41,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the master of a cluster with `workers` workers, before its first job.
+    /// Returns the initial state of the master of a cluster with `workers` workers.
     pub fn new(config: &MapReduceConfig, workers: usize, racks: &Racks, seed: u64) -> Control {
         let each = match config.framework {
             Framework::Mr1 => [config.map_slots, config.reduce_slots],
@@ -200,7 +200,9 @@ impl Control {
         }
     }
 
-    /// Handles the end of a successful attempt of a task at its worker.
+    /// Handles the end of the work of a task's attempt at its worker. The attempt fails if the
+    /// settings of failures demand this; it is killed if another attempt of the task was faster;
+    /// otherwise it succeeds.
     pub fn task_finished(&mut self, n: &mut Nodes, task: u32) {
         if self.is_to_fail(n, task) {
             self.attempt_failed(n, task, FailureCause::Itself);

@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Bytes that spills and merges have written to local disks: Hadoop's `FILE_BYTES_WRITTEN`,
-    /// from which its counter `SPILLED_RECORDS` follows by the size of a record.
+    /// which divided by the size of a record is Hadoop's counter `SPILLED_RECORDS`.
     pub file_written: u64,
     /// Bytes that merges and the reduce function have read from local disks (`FILE_BYTES_READ`).
     pub file_read: u64,

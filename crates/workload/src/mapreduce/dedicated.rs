@@ -2,9 +2,9 @@
 //! own disk, the end of a piece of work is known at its start. A piece of work then needs one
 //! wake-up, and all parallel parts of a step together need one.
 //!
-//! Used only in approximate runs, in which the number of events matters. The times are equal to
-//! those of [`super::resource`] with a core or disk for each piece of work. Not used with
-//! speculation, which needs the progress of running work.
+//! Used only in approximate runs, in which the number of events matters. Work ends at the times at
+//! which it would end in [`super::resource`] with a core or disk for each piece of work. Not used
+//! with speculation, which needs the progress of running work.
 
 use super::config::MapReduceConfig;
 use super::timer::Timer;

@@ -17,8 +17,8 @@
 //! AbstractLivelinessMonitor). A worker without heartbeat for `expiry` is lost: its attempts are
 //! killed and their tasks wait again; its finished maps run again while their job's reduces need
 //! the outputs; application masters on it start again elsewhere. A heartbeat of a lost worker makes
-//! it a new worker with all its slots free. Detection by the namenode and replication of its blocks
-//! are in [`super::replication`].
+//! it a new worker with all its slots free. How the namenode detects lost datanodes and replicates
+//! their blocks is in [`super::replication`].
 
 use super::config::{FailingTask, Framework};
 use super::control::Control;
@@ -105,8 +105,8 @@ impl Control {
         }
     }
 
-    /// Makes a map wait for assignment again which the scheduler had planned for a worker but not
-    /// assigned.
+    /// Makes a map wait for assignment again; the scheduler had planned the map for a worker, but
+    /// had not assigned it.
     pub fn run_again_unplaced(&mut self, n: &mut Nodes, job: u32, map: u32) {
         self.scheduler.finished(TaskKind::Map, job);
         if let Some(state) = n.tasks.jobs.find(job) {
@@ -204,8 +204,8 @@ impl Control {
         self.job_over(n, job, Some(reason));
     }
 
-    /// Checks all workers for missing heartbeats, and declares those lost that were silent too
-    /// long.
+    /// Checks all workers for missing heartbeats, and declares the workers lost that were silent
+    /// for `expiry`.
     pub fn look(&mut self, n: &mut Nodes) {
         for worker in 0..n.cx.hosts.len() as u32 {
             if self.workers.expires(&n.cx, worker) {

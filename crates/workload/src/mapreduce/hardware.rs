@@ -57,7 +57,8 @@ impl Machine {
 pub struct Hardware {
     config: NodeConfig,
     machines: Vec<Machine>,
-    /// Running work on dedicated cores and disks; `None` if cores and disks are shared.
+    /// Running work, if the run uses the simpler model of [`Dedicated`]; `None` if it uses the
+    /// cores and disks of `machines`.
     alone: Option<Dedicated>,
 }
 
@@ -120,7 +121,7 @@ impl Hardware {
     }
 
     /// Starts work with the purpose `what` on a dedicated core or disk and returns true; starts
-    /// nothing and returns false if cores and disks are shared.
+    /// nothing and returns false if the run does not use [`Dedicated`].
     fn works_alone(
         &mut self,
         now: Time,
@@ -141,8 +142,9 @@ impl Hardware {
         self.alone.as_mut().expect("it was started so").ended(place)
     }
 
-    /// Starts all parts of a step as one piece of work, if cores and disks are dedicated. Returns
-    /// the duration of the step's disk read; `None` if cores and disks are shared.
+    /// Starts all parts of a step as one piece of work, if the run uses [`Dedicated`]. Returns the
+    /// duration of the step's disk read; `None` if the run does not use [`Dedicated`], so that
+    /// nothing was started.
     pub fn step_alone(
         &mut self,
         now: Time,

@@ -59,16 +59,16 @@ impl HdfsConfig {
         u32::try_from(sums + PACKET_HEADER * bytes.div_ceil(packet)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of bytes that HDFS adds to a written chunk of `bytes` file bytes: checksums, and the
-    /// headers of its own data packets.
+    /// Returns the number of bytes that HDFS adds to a written chunk of `bytes` file bytes:
+    /// checksums, and the headers of its own data packets.
     pub fn write_framing(&self, bytes: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         let room = u64::from(self.packet_bytes).saturating_sub(MOST_HEADER);
         self.overhead(bytes, (room / (per + CHECKSUM)).max(1) * per.max(1))
     }
 
-    /// Returns the number of bytes that HDFS adds to a read of `bytes` file bytes: checksums, and the headers of
-    /// its own data packets.
+    /// Returns the number of bytes that HDFS adds to a read of `bytes` file bytes: checksums, and
+    /// the headers of its own data packets.
     pub fn read_framing(&self, bytes: u64) -> u32 {
         self.overhead(bytes, READ_PACKET)
     }
@@ -271,15 +271,15 @@ impl Hdfs {
         }
     }
 
-    /// Sends the namenode's answer to the client of a session; a client on the same host gets it at
-    /// once.
+    /// Sends the namenode's answer to the client of a session; a client on the namenode's host gets
+    /// the answer at once.
     pub fn namenode_answers(&mut self, cx: &mut Context, session: u32) {
         if self.namenode.answers(cx, session) {
             self.namenode_answered(cx, session);
         }
     }
 
-    /// Handles the namenode's answer at the client of a session.
+    /// Handles the arrival of the namenode's answer at the client of a session.
     pub fn namenode_answered(&mut self, cx: &mut Context, session: u32) {
         match self.namenode.answered(cx, session) {
             Some(Caller::Split { task }) => cx.note(Note::SplitLocated { task }),

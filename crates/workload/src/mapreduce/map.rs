@@ -1,4 +1,5 @@
-//! A map task: read a split, compute, spill for the reduces; or compute and write the output.
+//! A map task reads a split, computes, and spills its output for the reduces. In a job without
+//! reduces it writes the output to HDFS instead.
 //!
 //! As in Hadoop's MapTask the output is collected in a buffer of `io.sort.mb`. When its fraction
 //! `spill.percent` is full, a spill begins in the background: sort on a core, then write. The map
@@ -70,7 +71,7 @@ impl Tasks {
         self.next_piece(cx, task);
     }
 
-    /// Returns the worker whose replica of the split a map reads: the nearest one from which no
+    /// Returns the worker whose replica of the split a map reads: the nearest worker from which no
     /// read has failed; `None` if there is none.
     fn choose_holder(&mut self, cx: &Context, task: u32) -> Option<u32> {
         let t = self.attempts.get(task);

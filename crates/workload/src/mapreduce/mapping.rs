@@ -96,8 +96,8 @@ impl Mapping {
     }
 
     /// Returns the output position, in bytes, at which the next piece of the map function ends.
-    /// `soft` and `spare` are the sizes returned by [`buffer`]: where a spill begins, and what fits
-    /// while it runs.
+    /// `soft` and `spare` are the sizes returned by [`buffer`]: bytes at which a spill begins, and
+    /// further bytes that fit while it runs.
     pub fn next_stop(&self, (soft, spare): (u64, u64)) -> u64 {
         let trigger = self.spilled.saturating_add(soft);
         let full = if self.spilling { self.spilled.saturating_add(spare) } else { u64::MAX };

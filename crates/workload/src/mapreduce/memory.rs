@@ -44,7 +44,7 @@ pub struct Memory {
     pub memory_parts: u32,
     /// Size in bytes of each file on disk that is not being merged.
     files: Vec<u64>,
-    /// Size in bytes of the file that the running merge of files will write; 0 if no such merge
+    /// Size in bytes of the file that the running merge of files will write; 0 if no merge of files
     /// runs.
     making: u64,
     /// Number of unfinished parts (CPU, disk) of the running merge of files.

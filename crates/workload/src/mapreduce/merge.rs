@@ -1,5 +1,5 @@
-//! Cost of merging in bytes: passes of at most `factor` files, the first one smaller so that all
-//! later ones are full (`getPassFactor` of Hadoop's Merger).
+//! Cost of merging in bytes. Files are merged in passes of at most `factor` files; the first pass
+//! may merge fewer, so that all later passes are full (`getPassFactor` of Hadoop's Merger).
 //!
 //! With n files the first pass merges ((n − 1) mod (factor − 1)) + 1 of them, or `factor` files if
 //! the remainder is 0; the smallest files are merged first. The last pass, over at most `factor`
@@ -8,8 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Returns the number of files that the next merge pass merges. `factor`: largest number; `first`:
-/// whether it is the first pass, which may be smaller; `files`: number of files to merge.
+/// Returns the number of files that the next merge pass merges. `factor`: largest number of files
+/// in a pass; `first`: whether it is the first pass, which may be smaller; `files`: number of files
+/// to merge.
 fn pass_factor(factor: usize, first: bool, files: usize) -> usize {
     if !first || files <= factor {
         return factor;

@@ -31,7 +31,8 @@ pub struct MapReduce {
 }
 
 impl MapReduce {
-    /// Returns a cluster before its first event, or all reasons why its settings are invalid.
+    /// Returns the initial state of a MapReduce cluster, or all reasons why its settings are
+    /// invalid.
     pub fn new(mut config: MapReduceConfig, cluster: &Cluster) -> Result<MapReduce, Vec<String>> {
         let (master, hosts) = check::check(&config, cluster)?;
         config.jobs.sort_by_key(|job| job.submit);
@@ -67,7 +68,7 @@ impl MapReduce {
     }
 
     /// Handles an event and appends the actions that follow from it to `out`. Events with equal
-    /// times must be given in their order.
+    /// times must be passed in the order in which the simulation executes them.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.control.finished {
             // Answers to the last heartbeats may still arrive on connections that are being closed.

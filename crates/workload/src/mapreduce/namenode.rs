@@ -81,7 +81,8 @@ impl Namenode {
     }
 
     /// Sends the answer that is ready at the namenode to the client. Returns false if the answer
-    /// goes over the network; true if the client is on the same host and has the answer already.
+    /// goes over the network; true if the client is on the namenode's host and has the answer
+    /// already.
     pub fn answers(&mut self, cx: &mut Context, session: u32) -> bool {
         let conn = self.sessions.get(session).conn;
         if let Some(conn) = conn {

@@ -96,8 +96,8 @@ impl Tasks {
         self.produce_piece(cx, task);
     }
 
-    /// Handles the arrival of the last input byte of a task. If all pieces of the function are
-    /// computed, the function ends and the rest of the output is written.
+    /// Handles the arrival of the last input byte of a task, or the end of the last piece of its
+    /// function. When both have happened, the function ends and the rest of the output is written.
     pub fn input_complete(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let p = self.producing(task);
         if p.done < p.pieces {

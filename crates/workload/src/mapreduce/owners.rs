@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 pub const DEFAULT_QUEUE: &str = "default";
 
 /// Returns the owner (pool or queue, and user) of each job. Configured pools have the first
-/// numbers, followed by one for each other name in order of appearance and one for each job without
-/// name. Queues are numbered in the order of the settings; [`super::check`] guarantees that the
-/// queues of jobs exist.
+/// numbers. In the order of the jobs, each further name of a pool and each job without a name of a
+/// pool gets the next number. Queues are numbered in the order of the settings; [`super::check`]
+/// guarantees that the queues of jobs exist.
 pub fn owners(config: &MapReduceConfig) -> Vec<Owner> {
     let users = users(config);
     let pools = match config.scheduler {

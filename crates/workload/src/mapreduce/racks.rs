@@ -97,7 +97,8 @@ impl Racks {
     }
 
     /// Returns the workers that store a block with `replicas` replicas, or all workers if there are
-    /// fewer. `writer` is the worker that writes the block; `None` if the writer stores no data.
+    /// fewer workers than replicas. `writer` is the worker that writes the block; `None` if the
+    /// writer stores no data.
     pub fn place(&self, writer: Option<u32>, replicas: u32, stream: &mut Stream) -> Vec<u32> {
         self.place_on(writer, replicas, &|_| true, stream)
     }
@@ -129,8 +130,9 @@ impl Racks {
     }
 
     /// Returns the worker for one more replica of a block, which is copied from `source`: in
-    /// another rack if all replicas are in one rack, otherwise in the rack of the source, otherwise
-    /// anywhere; `None` if no worker is usable.
+    /// another rack if all replicas are in the rack of the source; in the rack of the source if
+    /// there are two replicas in different racks; otherwise, or if that rack has no usable worker,
+    /// anywhere. Returns `None` if no worker is usable.
     pub fn place_another(
         &self,
         replicas: &[u32],
@@ -171,8 +173,8 @@ impl Racks {
         (holder, locality)
     }
 
-    /// Returns the worker whose replica the worker `reader` reads: its own replica, otherwise one
-    /// in its rack, otherwise any.
+    /// Returns the worker whose replica the worker `reader` reads: its own replica, otherwise a
+    /// replica in its rack, otherwise any replica.
     pub fn nearest(&self, reader: u32, replicas: &[u32], stream: &mut Stream) -> u32 {
         if replicas.contains(&reader) {
             return reader;

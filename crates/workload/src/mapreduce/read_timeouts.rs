@@ -3,8 +3,8 @@
 //!
 //! Every ten seconds, the received bytes of all connections on which a process waits are compared
 //! with the previous check. If nothing has arrived on a connection for the timeout of its purpose,
-//! the connection is aborted and handled like one that TCP has aborted. A timeout is therefore
-//! detected up to ten seconds late.
+//! the connection is aborted and handled like a connection that the transport has aborted. A
+//! timeout is therefore detected up to ten seconds late.
 
 use super::connections::Use;
 use super::context::Context;

@@ -1,16 +1,16 @@
 //! Re-replication: blocks that have lost a replica are copied by datanodes that have one.
 //!
 //! As in Hadoop 3 (HeartbeatManager, RedundancyMonitor, LowRedundancyBlocks,
-//! DataNode.DataTransfer). Every `recheck` the namenode checks its datanodes; one that was silent
-//! for 2 · `recheck` + 10 · `heartbeat` is dead, and its replicas are removed from the table. Every
-//! `interval` the namenode takes `work` blocks for each live datanode from those with too few
-//! replicas: blocks with one replica left first, then those with less than a third, then the
-//! others; within each group it continues after the last block of the previous round. The source of
-//! a copy is a live datanode that has the block and sends fewer than `streams` copies
-//! (`streams_hard` if it has the last replica). With its next heartbeat it is told to send the
-//! block to a target chosen by the rack policy. After a failed copy, source and target are chosen
-//! again when `pending` has passed since the first choice. A dead datanode that returns brings its
-//! replicas back; surplus replicas are deleted.
+//! DataNode.DataTransfer). Every `recheck` the namenode checks its datanodes; a datanode that was
+//! silent for 2 · `recheck` + 10 · `heartbeat` is dead, and its replicas are removed from the
+//! table. Every `interval` the namenode takes `work` blocks for each live datanode from those with
+//! too few replicas: blocks with one replica left first, then those with less than a third, then
+//! the others; within each group it continues after the last block of the previous round. The
+//! source of a copy is a live datanode that has the block and sends fewer than `streams` copies
+//! (`streams_hard` if it has the last replica). At its next heartbeat the source is told to send
+//! the block to a target that the rack policy chooses. After a failed copy, source and target are
+//! chosen again when `pending` has passed since the first choice. A dead datanode that returns
+//! brings its replicas back; surplus replicas are deleted.
 //!
 //! Differences from Hadoop: the namenode knows at once that a copy has arrived (block reports and
 //! heartbeats of datanodes are not sent as messages); one copy of a block is started in a round;
@@ -287,8 +287,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Chooses source and target of a copy of a block, if a datanode can send it and another can
-    /// store it.
+    /// Chooses source and target of a copy of a block, if a datanode can send the copy and another
+    /// datanode can store it.
     fn choose_copy(&mut self, cx: &mut Context, block: Block) {
         let recovery = &cx.config.hdfs.recovery;
         let Some((bytes, _, replicas)) = self.blocks.get(cx, block) else { return };

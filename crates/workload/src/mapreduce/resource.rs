@@ -84,8 +84,8 @@ impl<W> Shared<W> {
         left.reduce(f64::max).map(|left| 1.0 - left)
     }
 
-    /// Starts a piece of work that takes the time `work` on a server that it does not share; `what`
-    /// is its purpose.
+    /// Starts a piece of work, which takes the time `work` if it has a server alone; `what` is its
+    /// purpose.
     pub fn start(&mut self, now: Time, work: Span, what: W) {
         self.advance(now);
         let end = self.virtual_time.saturating_add(work.0);
@@ -101,8 +101,8 @@ impl<W> Shared<W> {
         (entry.key().0 <= self.virtual_time).then(|| entry.remove().1)
     }
 
-    /// Handles a wake-up. Returns whether it is the wake-up that was scheduled last; earlier ones
-    /// are obsolete.
+    /// Handles a wake-up. Returns whether it is the wake-up that was scheduled last; all wake-ups
+    /// that were scheduled before it are obsolete.
     pub fn woken(&mut self, now: Time) -> bool {
         let counts = self.armed == Some(now);
         if counts {

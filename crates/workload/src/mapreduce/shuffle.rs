@@ -197,9 +197,9 @@ impl Fetching {
         (!s.requested.is_empty()).then_some(oldest)
     }
 
-    /// Chooses a part of the input to fetch and reserves memory for it; one of its outputs is
-    /// drawn, whose worker sends the whole part. Returns the bytes that the worker's machine had
-    /// written to files before the drawn output.
+    /// Chooses a part of the input to fetch and reserves memory for the part. One output of the
+    /// part is drawn; the worker of this output sends the whole part. Returns the bytes that the
+    /// worker's machine had written to files before the drawn output.
     fn take_part(&mut self, cx: &Context, job: &Job, part: u32) -> u64 {
         let parts = self.parts.as_mut().expect("it fetches in parts");
         let count = parts.count(part);
@@ -264,7 +264,8 @@ impl Fetching {
     }
 
     /// Handles a reduce's request at the serving worker, which sends the outputs. `written_offset`
-    /// is the number of bytes that its machine had written to files before the oldest of them.
+    /// is the number of bytes that the worker's machine had written to files before the oldest of
+    /// these outputs.
     pub fn send_outputs(&mut self, cx: &mut Context, from: u32, conn: ConnId, written_offset: u64) {
         self.read_uncached(cx, from, written_offset);
         let bytes = self.source(from).bytes;

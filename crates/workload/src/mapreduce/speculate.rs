@@ -204,8 +204,8 @@ impl Speculation {
         }
     }
 
-    /// Requests a second attempt of the task for which it would save most time, if it saves any
-    /// (rule of YARN).
+    /// Requests a second attempt of the task for which a second attempt would save most time, if it
+    /// would save any time (rule of YARN).
     fn copy_outlier(
         &mut self,
         cx: &Context,
@@ -267,7 +267,8 @@ impl Speculation {
         Some((job, task))
     }
 
-    /// Whether another attempt of the same task has finished before the attempt `t`.
+    /// Whether another attempt of the same task has finished before the attempt `t`. If not,
+    /// records that an attempt of the task has finished.
     pub fn is_beaten(&mut self, t: &Task) -> bool {
         let twin = self.twins.get_mut(&(t.job, index(t.kind), t.index));
         twin.is_some_and(|twin| std::mem::replace(&mut twin.won, true))

@@ -132,8 +132,8 @@ impl Task {
         }
     }
 
-    /// Handles the end of a read from the worker's disks: for a map, `now` is the time at which its
-    /// input is complete so far.
+    /// Records that a read from the worker's disks ended at `now`. For a map that does not merge
+    /// its spills, `now` becomes the time at which its input is complete.
     pub fn file_read(&mut self, now: Time) {
         if self.kind == TaskKind::Map && !matches!(self.stage, Stage::MergingSpills) {
             self.times.input_done = now;
@@ -142,7 +142,8 @@ impl Task {
 
     /// Returns the progress of the attempt from 0 to 1. `maps`: number of maps of the job; `piece`:
     /// returns the finished fraction of the running piece of work. As in Hadoop, a map's function
-    /// counts 2/3 and its merge 1/3; a reduce's fetches, merge and function count 1/3 each.
+    /// counts 2/3 and its merge 1/3 (in a job without reduces the function counts 1); a reduce's
+    /// fetches, merge and function count 1/3 each.
     pub fn progress(&self, maps: u32, piece: impl Fn() -> f64) -> f64 {
         let third = |phases: f64, part: f64| (phases + part) / 3.0;
         match &self.stage {

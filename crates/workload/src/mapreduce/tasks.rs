@@ -1,4 +1,4 @@
-//! State of running tasks, and the steps of which their work consists.
+//! State of running tasks, and the steps into which their work is divided.
 //!
 //! A step is work on a core and on disks in parallel, since Hadoop's streams overlap reading,
 //! computing and writing. A step ends when its longest part ends.
@@ -36,7 +36,7 @@ impl Tasks {
     }
 
     /// Starts work of a task in addition to its present step; `what` is the purpose of the work.
-    /// Returns the number of its parallel parts, the end of each of which is reported.
+    /// Returns the number of its parallel parts; the end of each part is reported.
     pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {
         let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;

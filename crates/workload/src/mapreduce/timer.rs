@@ -63,13 +63,13 @@ timers! {
     plain {
         /// Submission of the jobs that are due at this time.
         0 Submit,
-        /// Check of the master for workers whose heartbeats are missing.
+        /// Check by the master for workers whose heartbeats are missing.
         13 Look,
         /// Check of the read timeouts of connections.
         14 ReadTimeouts,
         /// Check of running tasks for slow ones, which get a second attempt.
         16 Speculate,
-        /// Check of the namenode for dead datanodes.
+        /// Check by the namenode for dead datanodes.
         17 Recheck,
         /// Round in which the namenode starts copies of blocks with too few replicas.
         18 Replicate,
@@ -91,7 +91,7 @@ timers! {
         6 Disks,
         /// End of the namenode's service time for a client's request.
         7 Namenode,
-        /// Begin of the next block of an HDFS writer.
+        /// Start of the next block of an HDFS writer.
         8 Block,
         /// Start of a stand-alone HDFS client.
         9 Client,

@@ -23,7 +23,7 @@ pub struct WaitingMaps {
     by_worker: BTreeMap<u32, Vec<u32>>,
     /// Maps with a replica of their split in a rack, by rack; the last entry is assigned next.
     by_rack: BTreeMap<u32, Vec<u32>>,
-    /// Smallest number of a map that may be waiting; all smaller ones are assigned.
+    /// Smallest number of a map that may be waiting; all maps with smaller numbers are assigned.
     next: u32,
     left: u32,
 }

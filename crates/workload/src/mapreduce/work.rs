@@ -9,7 +9,8 @@ pub enum Work {
     /// Part of a step of the task with this number in the table of running tasks; the step ends
     /// when all its parts have ended.
     Step(u32),
-    /// Part of a step of the task with this number: reads a local file.
+    /// Disk read of a local file, as part of a step of the task with this number in the table of
+    /// running tasks.
     Read(u32),
     /// Part of the running spill of the map with this number in the table of running tasks.
     Spill(u32),
@@ -63,7 +64,8 @@ pub enum Work {
         /// Bytes of file data in the chunk.
         bytes: u64,
     },
-    /// Part of the transfer of a block's data to a datanode that replaces a lost one in a pipeline.
+    /// Part of the transfer of a block's data to a datanode that replaces a lost datanode in a
+    /// pipeline.
     Transfer {
         /// Number of the HDFS writer.
         writer: u32,

@@ -129,6 +129,7 @@ impl Workers {
     }
 
     /// Opens the connections of all workers to the master and schedules their first heartbeats.
+    /// Does nothing if heartbeats are not sent as messages.
     pub fn begin(&mut self, cx: &mut Context) {
         if self.beats.is_some() {
             return;
@@ -304,8 +305,8 @@ impl Workers {
         w.map_events.retain(|&(of, _)| of != task);
     }
 
-    /// Opens a new connection to the master after the loss of the old one. Reports that may not
-    /// have arrived are sent again with the next heartbeat.
+    /// Opens a new connection to the master after the loss of the old connection. Reports that may
+    /// not have arrived are sent again with the next heartbeat.
     pub fn connection_lost(&mut self, cx: &mut Context, worker: u32) {
         let ends = (cx.host(worker), cx.master);
         let conn = cx.open_control(Use::Heartbeat { worker }, ends);

@@ -18,11 +18,12 @@
 //! 4. A task reports its end to its master. A running reduce asks the master every `event_poll` for
 //!    finished maps. When all tasks are done and the job is committed, the master unregisters.
 //!
-//! All of these are messages over the network; between processes of one host they take no time.
+//! These steps use messages over the network; between processes of one host they take no time.
 //! Differences from Hadoop: before the last map is assigned, a reduce gets a container only if a
 //! map would still fit beside all reduces and masters of the node, instead of being preempted when
-//! maps starve; a further master gets one only if a task would still fit; containers are not
-//! reused; a node launches any number of containers at once; headroom is that of the whole cluster.
+//! maps starve; a further master gets a container only if a task would still fit; containers are
+//! not reused; a node launches any number of containers at once; the headroom of a job is the free
+//! memory of the whole cluster.
 
 use super::config::YarnConfig;
 use super::connections::Use;
@@ -123,7 +124,8 @@ impl Yarn {
         }
     }
 
-    /// Submits a job to the resource manager; it waits for a container of its application master.
+    /// Submits a job to the resource manager; the job waits for a container of its application
+    /// master.
     pub fn submit(&mut self, job: u32) {
         self.applications.entry(job).or_default();
         self.waiting.push_back(job);
@@ -260,8 +262,8 @@ impl Yarn {
         cx.compute(worker, cx.config.yarn.am_start, Work::Master(job));
     }
 
-    /// Handles the end of the start of a job's application master. It registers with its first call
-    /// to the resource manager, one `am_heartbeat` later.
+    /// Handles the end of the start of a job's application master. The master registers with its
+    /// first call to the resource manager, one `am_heartbeat` later.
     pub fn started(&mut self, cx: &mut Context, job: u32) {
         if self.find(job).is_none_or(|master| master.conn.is_some()) {
             return; // the master was lost during its start
@@ -349,7 +351,7 @@ impl Yarn {
     }
 
     /// Removes the container of a killed attempt from the answers to its application master, so
-    /// that it is not launched.
+    /// that the container is not launched.
     pub fn forget_container(&mut self, job: u32, task: u32) {
         let application = self.applications.get_mut(&job);
         if let Some(master) = application.and_then(|a| a.master.as_mut()) {
@@ -365,8 +367,9 @@ impl Yarn {
         self.tell_again(cx, report)
     }
 
-    /// Sends a report to the application master again after the connection failed; `report` is its
-    /// number. Returns the report if task and application master are on one node, otherwise `None`.
+    /// Sends the report with the number `report` to its application master, for the first time or
+    /// again after the connection failed. Returns the report if task and application master are on
+    /// one node, otherwise `None`.
     pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.node_of(job);
@@ -422,7 +425,7 @@ impl Yarn {
     }
 
     /// Handles the loss of an application master's connection to the resource manager: opens a new
-    /// one. The containers of a lost answer are sent again with the next answer.
+    /// connection. The containers of a lost answer are sent again with the next answer.
     pub fn connection_lost(&mut self, cx: &mut Context, job: u32) {
         let conn = self.open(cx, job);
         let master = self.master(job);
@@ -454,7 +457,8 @@ impl Yarn {
         self.applications[&job].failures
     }
 
-    /// Removes the application master of a failed job with its connections and reports.
+    /// Removes the application master of a job that has failed or ended, with its connections and
+    /// reports.
     pub fn drop_master(&mut self, cx: &mut Context, job: u32) {
         self.waiting.retain(|&of| of != job);
         abort(cx, job);

@@ -112,8 +112,9 @@ impl Cg {
         self.made.pop_front()
     }
 
-    /// Generates the next block of records; returns false after the last one. An outer iteration
-    /// has one block before its inner iterations, one for each of them, and one after them.
+    /// Generates the next block of records; returns false after the last block. An outer iteration
+    /// has one block before its inner iterations, one block for each inner iteration, and one block
+    /// after them.
     fn block(&mut self) -> bool {
         let per_outer = u64::from(self.config.inner) + 2;
         let Some(at) = self.blocks.checked_sub(1) else {

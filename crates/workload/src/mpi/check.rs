@@ -88,13 +88,13 @@ fn read(
 fn unbalanced(streams: &Weighed) -> impl Iterator<Item = String> {
     streams.iter().filter(|(_, count)| **count != 0).map(|((from, to, tag), count)| {
         let (more, fewer, who) = match *count > 0 {
-            true => ("sends", "receives", "nobody receives"),
-            false => ("receives", "sends", "nobody sends"),
+            true => ("sends", "receives", "messages are never received"),
+            false => ("receives", "sends", "receives never complete"),
         };
         let n = count.unsigned_abs();
         format!(
             "messages from rank {from} to rank {to} with tag {tag}: there are {n} more {more} \
-             than {fewer}, so that there are messages that {who}"
+             than {fewer}, so {n} {who}"
         )
     })
 }
@@ -115,8 +115,8 @@ pub fn ranks_of(file: &TraceFile) -> Result<u32, Trouble> {
         None => Err(Trouble {
             file: file.name.clone(),
             line: 0,
-            what: "has a line without a rank: every line must begin with one, as in \"0 compute \
-                   1e9\""
+            what: "has no line that begins with the number of a rank, as \"0 compute \
+                   1e9\" does"
                 .to_owned(),
         }),
     })

@@ -126,7 +126,7 @@ impl Mpi {
             if let Some(most) = wanted.most.filter(|most| *most < bytes) {
                 return Err(format!(
                     "rank {to} receives at most {most} B from rank {from} with tag {tag}, but the \
-                     message of its {call} has {bytes} B"
+                     message that rank {from} sends in {call} has {bytes} B"
                 ));
             }
         }

@@ -97,7 +97,7 @@ pub(super) struct Request {
     pub awaited: bool,
 }
 
-/// An MPI message in progress, or one that has arrived and is not matched yet.
+/// An MPI message in progress, or an MPI message that has arrived and is not matched yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Message {
     pub from: u32,

@@ -8,17 +8,17 @@
 //! data has arrived. Every message has an envelope in addition to its bytes. A message matches the
 //! first posted receive of its communicator, source and tag. If no receive is posted, the message
 //! waits, and a receive that is posted later matches the first waiting message. Messages between
-//! two ranks keep their order. Each pair of ranks on different hosts has one connection, opened by
-//! the rank that sends first (as in Open MPI); over a lossless network messages are sent as
-//! [parcels](crate::Parcel). Messages between ranks of one host go through memory, with a latency
-//! and a rate.
+//! two ranks keep their order. Each pair of ranks on different hosts has one connection, which the
+//! rank with the smaller number opens when one of them first sends; over a lossless network
+//! messages are sent as [parcels](crate::Parcel). Messages between ranks of one host go through
+//! memory, with a latency and a rate.
 //!
 //! **Collectives** consist of messages in a separate communicator: [`collective`].
 //!
 //! **Time.** The time of a computation is its operations divided by a rate; each rank has its own
 //! core. MPI calls take no processor time. Differences from libraries: an eager message matches
 //! when its last byte has arrived, not its first; buffers for unexpected messages are unlimited;
-//! `test` costs nothing.
+//! `test` takes no time.
 //!
 //! **Deadlocks** are detected at once: no rank computes and no message is in flight, so all waiting
 //! ranks wait for each other. The report lists the requests for which each rank waits.

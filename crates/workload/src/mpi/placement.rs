@@ -12,8 +12,8 @@ pub enum Placement {
     Block,
     /// Rank `i` runs on host `i` modulo the number of hosts.
     RoundRobin,
-    /// Random placement by the seed: every assignment of ranks to the places on hosts is equally
-    /// likely.
+    /// Random placement, drawn with the seed: every assignment of ranks to the places on hosts is
+    /// equally likely.
     Random,
     /// Explicit list with the host of each rank.
     List(Vec<HostId>),

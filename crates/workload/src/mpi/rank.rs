@@ -28,7 +28,8 @@ pub(super) enum Doing {
 pub(super) struct Rank {
     pub(super) source: Source,
     pub(super) doing: Doing,
-    /// Present activity of the rank, such as computing or waiting, to which its time is counted.
+    /// Present activity of the rank, such as computing or waiting; the time since `since` counts
+    /// for it.
     pub(super) activity: Activity,
     #[serde(with = "eastwest_types::name")]
     pub(super) call: Name,

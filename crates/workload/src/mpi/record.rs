@@ -38,7 +38,8 @@ const TYPE_BYTES: [u64; 55] = [
 /// Action of a rank, one line of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Record {
-    /// Begin of the rank; elements of later records without a data type have `element` bytes.
+    /// Start of the rank's program; elements of later records without a data type have `element`
+    /// bytes.
     Init {
         /// Bytes of an element in later records that give no data type.
         element: u64,
@@ -77,11 +78,13 @@ pub enum Record {
         /// Whether the call returns only when the message has arrived.
         blocking: bool,
     },
-    /// `MPI_Wait` for the first unfinished request that fits source, destination and tag.
+    /// `MPI_Wait` for the rank's first open request that fits source, destination and tag. A
+    /// request is open until a wait or a successful test.
     Wait(Which),
-    /// `MPI_Test` of the first unfinished request that fits source, destination and tag.
+    /// `MPI_Test` of the rank's first open request that fits source, destination and tag. A request
+    /// is open until a wait or a successful test.
     Test(Which),
-    /// `MPI_Waitall` for all requests of the rank.
+    /// `MPI_Waitall` for all open requests of the rank.
     WaitAll,
     /// A collective call of all ranks.
     Collective(Box<Call>),
@@ -123,7 +126,8 @@ impl Fault {
         if GROUP_CALLS.iter().any(|begin| call.starts_with(begin)) {
             return Fault {
                 left_out: Some(
-                    "the call is left out; every collective and every tag is then one of all ranks",
+                    "the call is left out; collective calls and tags of a group of ranks then count \
+                     for all ranks",
                 ),
                 ..Fault::new(found, "calls of all ranks: groups of ranks cannot be replayed")
             };
@@ -146,8 +150,8 @@ pub fn shown(bytes: &[u8]) -> String {
     format!("\"{text}\"")
 }
 
-/// Names of the calls that the replay supports. [`parse`] handles them; the import of traces uses
-/// this list too.
+/// Names of the calls that the replay supports. [`parse`] handles these calls; the import of traces
+/// uses this list too.
 const CALLS: [&str; 28] = [
     "init",
     "finalize",
@@ -178,15 +182,16 @@ const CALLS: [&str; 28] = [
     "comm_size",
     "location",
 ];
-/// First letters of calls that create or use communicators with some of the ranks. Records name no
-/// communicator, so later calls in these communicators look like calls of all ranks.
+/// Beginnings of the names of calls that create or use communicators with some of the ranks.
+/// Records name no communicator, so later calls in these communicators look like calls of all
+/// ranks.
 const GROUP_CALLS: [&str; 5] = ["comm_", "group_", "cart_", "graph_", "intercomm_"];
 
 /// Parses the rank and the action of a line. `ranks` is the number of ranks; elements without a
 /// data type have `element` bytes. Returns `None` for a line without an action.
 pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Record)>, Fault> {
     let Ok(text) = std::str::from_utf8(line) else {
-        return Err(Fault::new(shown(line), "text"));
+        return Err(Fault::new(shown(line), "text in UTF-8"));
     };
     let mut words = text.split_ascii_whitespace();
     let Some(first) = words.next() else { return Ok(None) };
@@ -197,12 +202,12 @@ pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Recor
         let most = ranks.saturating_sub(1);
         Fault::new(
             shown(first.as_bytes()),
-            format!("a rank from 0 to {most} at the begin of the line"),
+            format!("a rank from 0 to {most} at the beginning of the line"),
         )
     })?;
-    let name = words
-        .next()
-        .ok_or_else(|| Fault::new("a rank alone", format!("a call: {}", CALLS.join(", "))))?;
+    let name = words.next().ok_or_else(|| {
+        Fault::new("a rank without a call", format!("a call: {}", CALLS.join(", ")))
+    })?;
     let call = name.to_ascii_lowercase();
     let fields = Fields { line, words: words.collect(), ranks, element, call: &call };
     Ok(Some((rank, fields.record()?)))
@@ -493,7 +498,7 @@ mod tests {
         let cases = [
             ("x send 1 0 1", "\"x\"", "a rank from 0 to 3"),
             ("4 init", "\"4\"", "a rank from 0 to 3"),
-            ("0", "a rank alone", "a call"),
+            ("0", "a rank without a call", "a call"),
             ("0 sned 1 0 1", "the call \"sned\"", "one of init"),
             ("0 send 9 0 1", "9", "a rank from 0 to 3"),
             ("0 send 1 -1 1", "-1", "only receives may accept any tag"),

@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Mpi {
     pub(super) config: MpiConfig,
-    /// By rank, its number among the ranks of its host, in the order of ranks.
+    /// For each rank: its number among the ranks of its host, from 0.
     pub(super) local_ranks: Vec<u32>,
     pub(super) ranks: Vec<Rank>,
-    /// Posted receives and sends with rendezvous, until they are complete and their rank has
-    /// noticed it.
+    /// Posted receives and sends with rendezvous, until they are complete and their rank has waited
+    /// for them or tested them.
     pub(super) requests: Slots<Request>,
     /// Messages, from their send until their receive is complete.
     pub(super) messages: Slots<Message>,
@@ -43,7 +43,8 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// Returns a replay before its first event, or the reasons why the settings are invalid.
+    /// Returns the initial state of a replay of an MPI program, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: MpiConfig, cluster: &Cluster) -> Result<Mpi, Vec<String>> {
         let ranks = config.program.ranks();
         let hosts = cluster.rack_of.len();
@@ -58,7 +59,12 @@ impl Mpi {
             )
         });
         let beyond = config.hosts.iter().find(|h| h.0 as usize >= hosts);
-        no.require(beyond.is_none(), || format!("placement: the fabric has {hosts} hosts"));
+        no.require(beyond.is_none(), || {
+            format!(
+                "placement: there is no host {}; the fabric has {hosts} hosts, numbered from 0",
+                beyond.map_or(0, |host| host.0)
+            )
+        });
         no.unless_any(|| Mpi {
             ranks: (0..ranks).map(|r| Rank::new(config.program.source(r))).collect(),
             requests: Slots::default(),
@@ -76,7 +82,8 @@ impl Mpi {
         })
     }
 
-    /// Whether messages between hosts are sent as parcels of Ethernet frames; if not, they use TCP.
+    /// Whether messages between hosts are sent as parcels of Ethernet frames; if not, they use
+    /// connections.
     pub fn sends_parcels(&self) -> bool {
         self.config.frame.is_some()
     }

@@ -10,14 +10,16 @@ const MOST_NAMED: usize = 8;
 const MOST_REQUESTS: usize = 3;
 
 fn describe(request: &Request) -> String {
-    let any = |number: Option<i64>| number.map_or("any".to_owned(), |n| n.to_string());
+    let any = |what: &str, number: Option<i64>| {
+        number.map_or(format!("any {what}"), |n| format!("{what} {n}"))
+    };
     match request.of {
         Of::Receive(wanted, met) => {
-            let from = any(wanted.from.map(i64::from));
+            let from = any("rank", wanted.from.map(i64::from));
             let met = if met.is_some() { ", whose data is in flight" } else { "" };
             match wanted.communicator {
-                WORLD => format!("a message from rank {from} with tag {}{met}", any(wanted.tag)),
-                _ => format!("a message from rank {from}{met}"),
+                WORLD => format!("a message from {from} with {}{met}", any("tag", wanted.tag)),
+                _ => format!("a message from {from}{met}"),
             }
         }
         Of::Send { to, tag, bytes } => {

@@ -162,8 +162,8 @@ impl Mpi {
         r.doing = Doing::Waiting(left);
     }
 
-    /// Marks unfinished requests as awaited and removes finished ones. Returns the number of
-    /// unfinished ones.
+    /// Marks unfinished requests as awaited and removes finished requests. Returns the number of
+    /// unfinished requests.
     fn await_open(&mut self, requests: impl IntoIterator<Item = u32>) -> u32 {
         let mut open = 0;
         for request in requests {
@@ -220,8 +220,8 @@ impl Mpi {
             return Ok(());
         }
         Err(format!(
-            "collective number {number} of rank {rank} is {} with root {root}, that of rank {} is {} \
-             with root {}: all ranks must call the same collectives in the same order",
+            "collective call number {number} of rank {rank} is {} with root {root}, that of rank {} is \
+             {} with root {}; all ranks must make the same collective calls in the same order",
             kind.name(),
             there.first,
             there.kind.name(),

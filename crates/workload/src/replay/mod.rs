@@ -61,8 +61,8 @@ pub struct TraceNotes {
     pub first_skipped: Vec<TraceError>,
     /// Number of lines without content (blank lines).
     pub blank: u64,
-    /// Number of jobs whose submission time is before that of an earlier row. Jobs are sorted by
-    /// submission time; jobs of equal time stay in the order of their rows.
+    /// Number of jobs whose submission time is before the submission time of an earlier row. Jobs
+    /// are sorted by submission time; jobs of equal time stay in the order of their rows.
     pub out_of_order: u64,
     /// Number of jobs that have the name of an earlier job.
     pub repeated_names: u64,

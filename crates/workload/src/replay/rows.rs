@@ -39,8 +39,8 @@ impl Fault {
     }
 }
 
-/// Work that the reading of one line counts in the regular check for interrupts
-/// ([`eastwest_engine::interrupt`]), in units of memory accesses.
+/// Work of the reading of one line, in memory accesses, as counted by the regular check for
+/// interrupts ([`eastwest_engine::interrupt`]).
 const STEPS: u64 = 16;
 
 /// Reads a job trace; `parse` returns the job of a line, or `None` for a line without a job. `file`
@@ -74,7 +74,7 @@ pub(super) fn read(
             }
             Ok(Line::TooLong) => Err(Fault::of_row(
                 format!("a line of more than {MAX_LINE_BYTES} bytes"),
-                "one job per line, with at most that many bytes",
+                format!("a line of at most {MAX_LINE_BYTES} bytes with one job"),
             )),
             Err(error) => return Err(unreadable(file, line, &error)),
         };
@@ -183,13 +183,13 @@ fn unreadable(file: &str, line: u64, error: &io::Error) -> TraceError {
 
 fn too_many(file: &str, line: u64) -> TraceError {
     let found = format!("more than {MAX_LINES} lines");
-    Fault::of_row(found, "at most that many lines").at(file, line)
+    Fault::of_row(found, format!("at most {MAX_LINES} lines")).at(file, line)
 }
 
 fn no_jobs(file: &str, notes: &TraceNotes) -> TraceError {
     let found = match (notes.lines, notes.skipped) {
         (0, _) => "an empty file".to_owned(),
-        (_, 0) => "only blank lines".to_owned(),
+        (_, 0) => "no line with a job".to_owned(),
         (_, skipped) => format!(
             "{skipped} rows, none of which can be used; the first: {}",
             notes.first_skipped.first().map(ToString::to_string).unwrap_or_default()

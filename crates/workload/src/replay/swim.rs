@@ -101,7 +101,7 @@ mod tests {
     fn every_kind_of_bad_row_says_where_and_what_was_expected() {
         let cases: [(&[u8], &str); 13] = [
             (b"", "day.tsv: found an empty file, expected at least one job"),
-            (b"\n\r\n", "day.tsv: found only blank lines, expected at least one job"),
+            (b"\n\r\n", "day.tsv: found no line with a job, expected at least one job"),
             (
                 b"a\t1\t1",
                 "day.tsv:1: found 3 columns, expected 6, 8 or 9 columns separated by tabs",

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `submit_s` | submission, seconds from the start, with up to twelve decimals |
 //! | `input_bytes`, `shuffle_bytes`, `output_bytes` | bytes read by maps, moved to reduces, written; empty if unknown: read as 0 and counted |
-//! | `name` | optional |
+//! | `name` | name of the job; optional |
 //! | `maps`, `reduces` | numbers of tasks; optional, may be empty: then they follow from the bytes |
 //!
 //! Columns may be in any order. Columns with other names are refused, so that a misspelt name is
@@ -30,7 +30,7 @@ const REDUCES: usize = 6;
 /// Names of all columns of a trace; the first [`NEEDED`] columns are required.
 const COLUMNS: [&str; 7] =
     ["submit_s", "input_bytes", "shuffle_bytes", "output_bytes", "name", "maps", "reduces"];
-/// Number of the columns that every trace must have: the first ones of [`COLUMNS`].
+/// Number of the columns that every trace must have: the first columns of [`COLUMNS`].
 const NEEDED: usize = 4;
 /// Largest number of maps, or of reduces, of a recorded job.
 const MOST_TASKS: u64 = 1_000_000;
@@ -83,7 +83,7 @@ fn header(line: &[u8]) -> Result<Places, Fault> {
     for (at, field) in line.split(|&byte| byte == b'\t').enumerate() {
         let Some(column) = COLUMNS.iter().position(|name| name.as_bytes() == field) else {
             let found = format!("a column \"{}\"", shown(field));
-            return Err(Fault::of_row(found, format!("columns of {}", COLUMNS.join(", "))));
+            return Err(Fault::of_row(found, format!("only the columns {}", COLUMNS.join(", "))));
         };
         if of[column].replace(at).is_some() {
             let found = format!("two columns {}", COLUMNS[column]);
@@ -92,9 +92,10 @@ fn header(line: &[u8]) -> Result<Places, Fault> {
         count = at + 1;
     }
     match COLUMNS[..NEEDED].iter().zip(&of).find(|(_, place)| place.is_none()) {
-        Some((name, _)) => {
-            Err(Fault::of_row(format!("no column {name}"), "this column in the first line"))
-        }
+        Some((name, _)) => Err(Fault::of_row(
+            format!("no column {name}"),
+            format!("a column {name} in the first line"),
+        )),
         None => Ok(Places { of, count }),
     }
 }

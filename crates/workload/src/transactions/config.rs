@@ -23,20 +23,20 @@ pub struct TransactionsConfig {
     pub book: Book,
     /// Rule for the placement of components on hosts.
     pub placement: Placement,
-    /// Hosts that send the first request of a transaction, one drawn for each transaction. If
-    /// empty, a transaction begins at the component of its first call.
+    /// Hosts that send the first request of a transaction; one host is drawn for each transaction.
+    /// If empty, a transaction begins at the component of its first call.
     pub clients: Vec<HostId>,
     /// Arrival process of the transactions.
     pub arrivals: Arrivals,
-    /// Whether each transaction is drawn at random from the recorded ones; otherwise the recorded
-    /// ones are replayed in order.
+    /// Whether each transaction is drawn at random from the recorded transactions; otherwise these
+    /// are replayed in order.
     pub drawn: bool,
     /// Time from the start of the simulation at which arrivals of transactions begin.
     pub start: Span,
     /// Number of transactions to replay.
     pub count: u64,
-    /// Number of processors of each component; a call needs one while it computes. `None`: no
-    /// limit.
+    /// Number of processors of each component; a call needs a processor while it computes. `None`:
+    /// no limit.
     pub processors: Option<u32>,
     /// Traffic class of all packets of the transactions.
     pub class: ClassId,

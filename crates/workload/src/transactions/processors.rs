@@ -60,8 +60,8 @@ impl Processors {
         begin(now, slot, owner, piece, running, out);
     }
 
-    /// Allocates a processor of a component: that of an idle call of the same transaction, or a
-    /// free one. Returns false if there is none.
+    /// Allocates a processor of a component: the processor of an idle call of the same transaction,
+    /// or a free processor. Returns false if there is neither.
     fn takes(&mut self, component: u32, slot: u32, running: &mut Running) -> bool {
         let given = self.idle.iter().position(|&(k, s, call)| {
             (k, s) == (component, slot) && running.work[call as usize].running == 0

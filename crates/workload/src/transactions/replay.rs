@@ -44,7 +44,8 @@ impl Transactions {
     /// Largest number of transactions of a replay: their numbers have 32 bits.
     pub const MOST: u64 = 1 << 31;
 
-    /// Returns a replay before its first event, or the reasons why the settings are invalid.
+    /// Returns the initial state of a replay of transactions, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: TransactionsConfig, cluster: &Cluster) -> Result<Transactions, Vec<String>> {
         let mut no = Objections::new();
         let recorded = config.book.transactions.len() as u64;
@@ -55,7 +56,7 @@ impl Transactions {
             });
             no.require(config.count <= recorded.max(1), || {
                 format!(
-                    "transactions: only {recorded} are recorded; more need arrivals = \
+                    "transactions: the file has only {recorded}; a larger number needs arrivals = \
                          \"poisson\" or \"periodic\""
                 )
             });

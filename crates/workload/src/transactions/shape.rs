@@ -11,7 +11,7 @@ use super::book::Call;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Dependencies between the calls of one transaction, and the number of those that are not
+/// Dependencies between the calls of one transaction, and the numbers of dependencies that are not
 /// fulfilled yet.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Shape {

@@ -17,8 +17,9 @@ pub struct HdfsConfig {
     /// 64 · 10⁶; `dfs.blocksize` of Hadoop 3: 128 MiB).
     pub block_bytes: u64,
     /// File bytes of a chunk: a datanode forwards a chunk to the next replica when it has received
-    /// the whole chunk. Hadoop forwards packets of 64 KiB, which hold 64,512 B of the file; 1 MiB
-    /// has sixteen times fewer events and delays the last replica by 8 ms per hop at 1 Gbit/s.
+    /// the whole chunk. Hadoop forwards packets of 64 KiB, which hold 64,512 B of the file. With
+    /// chunks of 1 MiB there are sixteen times fewer events, and the last replica is 8 ms later for
+    /// each hop at 1 Gbit/s.
     pub write_chunk_bytes: u64,
     /// Largest number of unacknowledged chunks of a writer
     /// (`dfs.client.write.max-packets-in-flight`: 80, with chunks of 1 MiB: 5).

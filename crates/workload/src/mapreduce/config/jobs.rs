@@ -63,8 +63,9 @@ impl JobBytes {
     pub fn terasort(input: u64) -> JobBytes {
         JobBytes { input, shuffle: input, output: input }
     }
-    /// Returns the bytes of a job that searches `input` bytes for a rare word. Ratios are those of E-EON (Fischer e
-    /// Silva 2018), table 4.2: 640 MB of input, 0.033 MB of shuffle, 0.033 MB of output.
+    /// Returns the bytes of a job that searches `input` bytes for a rare word. The ratios are from
+    /// E-EON (Fischer e Silva 2018), table 4.2: 640 MB of input, 0.033 MB of shuffle, 0.033 MB of
+    /// output.
     pub fn search(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (33, 640_000), (1, 1))
     }
@@ -93,9 +94,9 @@ impl JobBytes {
 ///           clamp(⌈shuffle / bytes_per_reducer⌉, 1, max(1, ⌊fill · workers · reduce_slots⌋))
 /// ```
 ///
-/// One map per block is Hadoop's rule for input; bytes per reducer is Hive's. The upper bound, with
-/// which all reduces run at once and some slots stay free for failures, is the recommendation of
-/// Hadoop's MapReduce tutorial.
+/// One map per block is Hadoop's rule for input; a number of bytes per reducer is Hive's rule. The
+/// upper bound, with which all reduces run at once and some slots stay free for failures, is the
+/// recommendation of Hadoop's MapReduce tutorial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeRule {
     /// Bytes of the input split of a map (block size of Hadoop 1 and E-EON: 64 MB, here 64 · 10⁶).

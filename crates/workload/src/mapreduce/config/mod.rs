@@ -76,7 +76,7 @@ pub struct MapReduceConfig {
     /// Settings of the cores, disks and page cache of workers.
     pub node: NodeConfig,
     /// Workers whose cores and disks have a different speed. A machine with several workers has the
-    /// speed of its slowest one.
+    /// speed of its slowest worker.
     pub slow_nodes: Vec<SlowNode>,
     /// Settings of YARN containers and application masters.
     pub yarn: YarnConfig,
@@ -140,7 +140,8 @@ pub enum Framework {
     /// Hadoop 1: the jobtracker assigns tasks to the map and reduce slots of a worker in its answer
     /// to the worker's heartbeat.
     Mr1,
-    /// Hadoop 2 and 3: an application master for each job requests containers from the resource manager.
+    /// Hadoop 2 and 3: an application master for each job requests containers from the resource
+    /// manager.
     Yarn,
 }
 

@@ -8,7 +8,7 @@
 use eastwest_types::{HostId, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// A worker whose cores and disks are faster or slower than those of the other workers.
+/// A worker whose cores and disks are faster or slower than the cores and disks in [`NodeConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlowNode {
     /// Host of the worker with a different speed.

@@ -25,14 +25,14 @@ pub struct SpeculationConfig {
     /// Number of standard deviations by which the estimated run time of a task must be above the
     /// mean, so that the task counts as slow (`mapreduce.job.speculative.slowtaskthreshold`: 1.0).
     pub threshold: f64,
-    /// Time between two checks of the running tasks for slow ones
+    /// Time between two checks of the running tasks for slow tasks
     /// (`mapreduce.job.speculative.retry-after-no-speculate`: 1 s).
     pub interval: Span,
-    /// Time after the request of a second attempt during which the job requests no other one
-    /// (`mapreduce.job.speculative.retry-after-speculate`: 15 s).
+    /// Time after the request of a second attempt during which no further second attempt of the
+    /// job's tasks is requested (`mapreduce.job.speculative.retry-after-speculate`: 15 s).
     pub pause: Span,
-    /// Hadoop 1: difference between the mean progress (0 to 1) of a job's tasks and the progress of
-    /// a task from which the task is slow (`SPECULATIVE_GAP`: 0.2).
+    /// Hadoop 1: a task counts as slow if its progress (0 to 1) is at least this value below the
+    /// mean progress of the job's tasks of its kind (`SPECULATIVE_GAP`: 0.2).
     pub gap: f64,
     /// Hadoop 1: shortest run time of a task that can count as slow (`SPECULATIVE_LAG`: 60 s).
     pub lag: Span,

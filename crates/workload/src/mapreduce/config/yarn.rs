@@ -16,9 +16,10 @@ pub struct YarnConfig {
     pub map_memory: u64,
     /// Memory of a reduce's container in bytes (`mapreduce.reduce.memory.mb`: 1024 MiB).
     pub reduce_memory: u64,
-    /// Memory of an application master's container in bytes (`yarn.app.mapreduce.am.resource.mb`: 1536 MiB).
+    /// Memory of an application master's container in bytes (`yarn.app.mapreduce.am.resource.mb`:
+    /// 1536 MiB).
     pub am_memory: u64,
-    /// Unit in bytes: the memory of a container is rounded up to a multiple of it
+    /// The memory of each container is rounded up to a multiple of this number of bytes
     /// (`yarn.scheduler.minimum-allocation-mb`: 1024 MiB).
     pub min_allocation: u64,
     /// Virtual cores of a map's container (`mapreduce.map.cpu.vcores`: 1).
@@ -45,7 +46,8 @@ pub struct YarnConfig {
     /// Time from a container's launch to the start of its Java virtual machine: localization of
     /// files, start script.
     pub container_launch: Span,
-    /// Time between two requests of a reduce for finished maps (`SLEEP_TIME` of Hadoop's EventFetcher: 1 s).
+    /// Time between two requests of a reduce for finished maps (`SLEEP_TIME` of Hadoop's
+    /// EventFetcher: 1 s).
     pub event_poll: Span,
     /// Largest fraction of a job's containers that reduces may have while maps wait
     /// (`yarn.app.mapreduce.am.job.reduce.rampup.limit`: 0.5).

@@ -2,8 +2,8 @@
 //!
 //! As in Hadoop 3's DataStreamer. While a block's pipeline is being set up, the block is abandoned:
 //! the namenode chooses other targets without the failed one, up to `block_retries` times. After
-//! set-up, the lost datanode is removed, and the block continues with the others from the bytes
-//! that all have acknowledged. If too few are left
+//! set-up, the lost datanode is removed, and the block continues with the other datanodes, from the
+//! bytes that all of these have acknowledged. If too few are left
 //! ([`ReplaceDatanode`](crate::mapreduce::ReplaceDatanode)) the namenode chooses another one; a
 //! datanode of the pipeline sends it the data that the block has so far, and it joins at the end of
 //! the pipeline. Without a replacement the write fails, unless `best_effort` is set; it also fails
@@ -28,8 +28,8 @@ const MOST_TRIED: u32 = 3;
 impl Writer {
     /// Returns the index of the failed hop in a pipeline without progress: the first hop over which
     /// bytes are missing, otherwise the last hop over which acknowledgements are missing. During
-    /// set-up it is the newest hop. Without any sign it is `seen`, the hop whose connection was
-    /// lost.
+    /// set-up it is the newest hop. In other states, and without any sign, it is `seen`, the hop
+    /// whose connection was lost.
     fn broken_hop(&self, seen: usize) -> usize {
         if self.state != State::Streaming {
             return if self.state == State::SettingUp { self.block.hops.len() - 1 } else { seen };
@@ -106,7 +106,8 @@ impl Hdfs {
     }
 
     /// Handles the namenode's choice of a replacement for a lost datanode, if one exists: a
-    /// datanode of the pipeline starts to send it the data that the block has so far.
+    /// datanode of the pipeline starts to send to the replacement the data that the block has so
+    /// far.
     pub fn replace(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let source = *w.block.chain.last().expect("one is left");

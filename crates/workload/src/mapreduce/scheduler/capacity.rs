@@ -2,8 +2,8 @@
 //! ParentQueue and LeafQueue; Hadoop 1 has these queues without hierarchy).
 //!
 //! Queues form a tree. At every node of the tree, the child with the smallest ratio of used to
-//! guaranteed capacity is served first; a queue at its maximum is skipped. In a leaf jobs are
-//! served first in first out, except those of users at their limit:
+//! guaranteed capacity is served first; a queue at its maximum is skipped. In a leaf queue, jobs
+//! are served first in, first out, except jobs of users at their limit:
 //!
 //! ```text
 //! base  = guaranteed            if used < guaranteed, else used + 1

@@ -26,7 +26,8 @@ pub struct Scheduling {
     /// Time limits of delay scheduling, in which a job waits for a slot near its splits; `None`:
     /// jobs do not wait.
     pub delay: Option<DelayConfig>,
-    /// Pools of the Fair scheduler with settings other than the defaults (weight 1, no minimum share).
+    /// Pools of the Fair scheduler with settings other than the defaults (weight 1, no minimum
+    /// share).
     pub pools: Vec<PoolConfig>,
     /// Queues of the Capacity scheduler; parents precede their children. If empty there is one
     /// queue, `default`, with the whole capacity.
@@ -90,9 +91,8 @@ pub struct QueueConfig {
     /// Maximum capacity of the queue, in thousandths of a percent of its parent's capacity: 100 000
     /// is the whole parent (`maximum-capacity`: 100 %).
     pub maximum: u32,
-    /// Smallest limit that the capacity for each active user of the queue can have, in thousandths
-    /// of a percent of the queue's capacity: 100 000 is the whole queue
-    /// (`minimum-user-limit-percent`: 100 %).
+    /// Smallest value of the limit for each user of the queue, in thousandths of a percent of the
+    /// queue's capacity: 100 000 is the whole queue (`minimum-user-limit-percent`: 100 %).
     pub user_minimum: u32,
     /// Largest capacity that one user may use, in thousandths of the queue's guaranteed capacity
     /// (`user-limit-factor`: 1).

@@ -10,10 +10,10 @@
 //!                         else                                    pass over
 //! ```
 //!
-//! The order of jobs is that of the scheduler. Jobs are examined until one accepts the slot, and
-//! waits are updated only for jobs passed over at the last heartbeat. With r replicas, m maps in a
-//! job and n workers, about n / (m · r) jobs are examined until one has a split on the worker,
-//! independent of the length of the queue.
+//! The jobs are examined in the order of the scheduler's policy. Jobs are examined until one
+//! accepts the slot, and waits are updated only for jobs passed over at the last heartbeat. With r
+//! replicas, m maps in a job and n workers, about n / (m · r) jobs are examined until one has a
+//! split on the worker, independent of the length of the queue.
 
 use super::config::DelayConfig;
 use eastwest_types::{Locality, Span, Time};

@@ -9,11 +9,12 @@
 //! then   to the pool with the smallest running / weight
 //! ```
 //!
-//! and within a pool to the job with the fewest running tasks, or to the first submitted job. Ties
-//! go to the pool with the smaller number (that of the earlier job) and the earlier job. This fills
-//! a cluster by weighted max–min fairness: pools that need less than their share are satisfied, and
-//! the others get equal slots for their weight. No preemption (Hadoop's default): a pool gets its
-//! share as tasks end. Fractions are compared by cross-multiplication, without rounding.
+//! and within a pool to the job with the fewest running tasks, or to the first submitted job. If
+//! pools are equal, the pool with the smaller number is served first; if jobs are equal, the
+//! earlier job. This fills a cluster by weighted max–min fairness: pools that need less than their
+//! share are satisfied, and the others get equal slots for their weight. No preemption (Hadoop's
+//! default): a pool gets its share as tasks end. Fractions are compared by cross-multiplication,
+//! without rounding.
 
 use super::config::{PoolConfig, PoolOrder};
 use super::load::{Load, Owner, index};

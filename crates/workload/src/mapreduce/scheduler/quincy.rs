@@ -1,7 +1,7 @@
 //! Quincy: a minimum-cost flow assigns maps to workers (Isard et al., SOSP 2009).
 //!
-//! When map slots are free and maps wait, a policy decides how many maps of which jobs run (fair
-//! shares as in the paper's fair variants, or first in first out). A flow through the following
+//! When map slots are free and maps wait, a policy decides how many maps of each job run (fair
+//! shares as in the paper's fair variants, or first in, first out). A flow through the following
 //! network decides which maps of these jobs run, and on which workers; b is the number of bytes of
 //! a split:
 //!

@@ -18,11 +18,11 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Number of outputs with failed fetches from which a reduce may give up
+/// Number of outputs with failed fetches that is enough for a reduce to give up
 /// (`maxFailedUniqueFetches`).
 const UNIQUE: usize = 5;
-/// Smallest number of failed fetches of one output at which a reduce gives up
-/// (`abortFailureLimit`).
+/// Number of failed fetches of one output at which a reduce gives up, unless a tenth of the number
+/// of maps is larger (`abortFailureLimit`).
 pub const ABORT: u32 = 30;
 
 /// Failed fetches of a reduce, and the time of its last progress.

@@ -287,5 +287,5 @@ fn a_combiner_leaves_a_part_of_every_spill() {
     assert_eq!(counters.get(Counter::ReduceShuffleBytes), 6_000_001);
     config.jobs[0].uncombined = Some(6_000_000);
     let refused = crate::mapreduce::MapReduce::new(config, &cluster(3, 3, 1)).unwrap_err();
-    assert_eq!(refused, ["jobs[0].uncombined: must not be below the combined bytes"]);
+    assert_eq!(refused, ["jobs[0].uncombined: must not be below the shuffled bytes"]);
 }

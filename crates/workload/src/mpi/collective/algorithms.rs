@@ -24,74 +24,74 @@ macro_rules! algorithms {
 algorithms!(
     /// Algorithms of `MPI_Barrier`.
     BarrierBy {
-        Dissemination = "dissemination" "in round k every rank tells the one 2^k further (MPICH)",
-        RecursiveDoubling = "recursive-doubling" "pairs at distances 1, 2, 4 … tell each other",
-        Tree = "tree" "up a binomial tree and down again",
-        Linear = "linear" "all tell rank 0, which tells all",
+        Dissemination = "dissemination" "in round k each rank notifies the rank 2^k after it (MPICH)",
+        RecursiveDoubling = "recursive-doubling" "ranks at distances 1, 2, 4 … notify each other",
+        Tree = "tree" "notifications go up a binomial tree and down again",
+        Linear = "linear" "all ranks notify rank 0, which then notifies all ranks",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Bcast`.
     BcastBy {
-        Binomial = "binomial" "down a binomial tree (MPICH for short messages)",
-        ScatterRing = "scatter-ring" "binomial scatter, then a ring of all parts (van de Geijn; MPICH for long messages)",
-        Chain = "chain" "each rank hands everything on to the next",
-        Linear = "linear" "the root sends to all at once",
+        Binomial = "binomial" "the data goes down a binomial tree (MPICH for short messages)",
+        ScatterRing = "scatter-ring" "parts go down a binomial tree, then round a ring (van de Geijn; MPICH for long messages)",
+        Chain = "chain" "each rank forwards the whole data to the next rank",
+        Linear = "linear" "the root sends to all other ranks at once",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Reduce`.
     ReduceBy {
-        Binomial = "binomial" "up a binomial tree (MPICH for short vectors)",
-        Chain = "chain" "each rank adds and hands on towards the root",
-        Linear = "linear" "all send to the root at once",
+        Binomial = "binomial" "partial results go up a binomial tree (MPICH for short vectors)",
+        Chain = "chain" "each rank adds its vector and forwards the result towards the root",
+        Linear = "linear" "all other ranks send to the root at once",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Allreduce`.
     AllreduceBy {
-        RecursiveDoubling = "recursive-doubling" "pairs at distances 1, 2, 4 … exchange whole vectors (MPICH for short vectors)",
+        RecursiveDoubling = "recursive-doubling" "ranks at distances 1, 2, 4 … exchange whole vectors (MPICH for short vectors)",
         Rabenseifner = "rabenseifner" "recursive halving to scatter the sum, recursive doubling to gather it (MPICH for long vectors)",
-        Ring = "ring" "parts go round a ring twice: summed, then handed on",
+        Ring = "ring" "parts go round a ring twice: first they are summed, then the sums are distributed",
         ReduceBcast = "reduce-bcast" "a binomial reduce to rank 0 and a binomial broadcast",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Alltoall` and `MPI_Alltoallv`.
     AlltoallBy {
-        Pairwise = "pairwise" "in round k with one partner (MPICH for long messages)",
+        Pairwise = "pairwise" "in each round a rank sends to one rank and receives from one rank (MPICH for long messages)",
         Linear = "linear" "all sends and receives at once",
-        Bruck = "bruck" "log2 rounds of half of all data each (MPICH for short messages; alltoallv is pairwise then)",
+        Bruck = "bruck" "in each of log2(ranks) rounds a rank sends about half of its data (MPICH for short messages; alltoallv is pairwise then)",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Gather` and `MPI_Scatter`; `MPI_Gatherv` and `MPI_Scatterv` are always
     /// linear.
     GatherBy {
-        Binomial = "binomial" "along a binomial tree (MPICH)",
-        Linear = "linear" "the root exchanges with all at once",
+        Binomial = "binomial" "parts go along a binomial tree (MPICH)",
+        Linear = "linear" "the root receives from or sends to all other ranks at once",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Allgather` and `MPI_Allgatherv`.
     AllgatherBy {
         Ring = "ring" "parts go round a ring (MPICH for long messages)",
-        RecursiveDoubling = "recursive-doubling" "pairs at distances 1, 2, 4 … exchange what they have (a ring where ranks are no power of two)",
-        Linear = "linear" "everyone sends its part to all at once",
+        RecursiveDoubling = "recursive-doubling" "ranks at distances 1, 2, 4 … exchange all parts that they have (a ring if the number of ranks is not a power of two)",
+        Linear = "linear" "each rank sends its part to all other ranks at once",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Reduce_scatter`.
     ReduceScatterBy {
-        Pairwise = "pairwise" "in round k each rank sends one partner its part (MPICH for long vectors)",
-        RecursiveHalving = "recursive-halving" "pairs exchange half of what is left (MPICH; pairwise where ranks are no power of two)",
+        Pairwise = "pairwise" "in each round a rank sends to one other rank the part of that rank (MPICH for long vectors)",
+        RecursiveHalving = "recursive-halving" "pairs of ranks exchange half of the remaining vector (MPICH; pairwise if the number of ranks is not a power of two)",
         Ring = "ring" "partial sums go round a ring",
     }
 );
 algorithms!(
     /// Algorithms of `MPI_Scan` and `MPI_Exscan`.
     ScanBy {
-        RecursiveDoubling = "recursive-doubling" "in round k from the rank 2^k before (Hillis and Steele)",
+        RecursiveDoubling = "recursive-doubling" "in round k each rank receives from the rank 2^k before it (Hillis and Steele)",
         Linear = "linear" "each rank waits for the one before it",
     }
 );

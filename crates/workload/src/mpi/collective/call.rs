@@ -67,8 +67,8 @@ pub struct Call {
     pub kind: Kind,
     /// Root rank of the call; 0 for calls without a root.
     pub root: u32,
-    /// Bytes of the whole vector (bcast, reduce, allreduce, scan), or bytes of one rank's part
-    /// (other calls).
+    /// Bytes of the whole vector (bcast, reduce, allreduce, scan, exscan), or bytes of one rank's
+    /// part (other calls).
     pub size: u64,
     /// Bytes of the part of each rank; empty if all parts have `size` bytes.
     pub sizes: Vec<u64>,
@@ -112,7 +112,7 @@ impl Call {
 /// time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Step {
-    /// Ranks from which one message each is received.
+    /// Ranks from which a message is received, one from each rank.
     pub receives: Vec<u32>,
     /// Ranks to which a message is sent, each with the number of bytes.
     pub sends: Vec<(u32, u64)>,
@@ -132,7 +132,7 @@ impl Step {
     }
 }
 
-/// A collective call from the point of view of one rank.
+/// A collective call, a rank that takes part in the call, and the number of ranks.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) call: &'a Call,

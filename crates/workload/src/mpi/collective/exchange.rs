@@ -22,8 +22,8 @@ pub(super) fn dissemination(v: View, k: u32) -> Option<Step> {
 }
 
 /// Returns step `k` of a rank in an algorithm of `rounds` rounds for a power of two of ranks,
-/// including the steps with which the other ranks hand over their data before and get the result
-/// after the rounds. `during` returns the partner and the bytes in a round; its rank numbers count
+/// including the steps in which the other ranks send their data before the rounds and receive the
+/// result after them. `during` returns the partner and the bytes in a round; its rank numbers count
 /// only the ranks that take part in the rounds.
 fn fold(
     v: View,
@@ -118,8 +118,8 @@ pub(super) fn pairwise(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(from, to, v.call.part(to)))
 }
 
-/// Returns round r = k + 1 of a pairwise reduce-scatter: a rank sends the rank r after it the part
-/// of that rank.
+/// Returns round r = k + 1 of a pairwise reduce-scatter: a rank sends to the rank r after it the
+/// part of this other rank.
 pub(super) fn shifted(v: View, k: u32) -> Option<Step> {
     let round = k + 1;
     let to = v.after(round);
