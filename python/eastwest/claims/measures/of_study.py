@@ -23,7 +23,7 @@ _KIND = "eastwest_measures"
 def known_in(study: Path) -> Known:
     """Return the measures and values that the claims of a study may name.
 
-    Raises ``InputError`` where the study's file cannot be executed, or defines a shared name.
+    Raises ``InputError`` where the study's file cannot be executed, or uses a shared name.
     """
     if not (study / FILE).is_file():
         return SHARED
