@@ -192,7 +192,7 @@ def _check_decided_once(
 
 
 #: Message where neither the file nor its scenario has a measure to minimise or maximise.
-MISSING = 'is missing: this file or its scenario needs [goal], as "latency_us.p99" = "minimal"'
+MISSING = 'is missing: this file or its scenario needs [goal], such as "latency_us.p99" = "minimal"'
 
 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:

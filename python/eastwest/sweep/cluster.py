@@ -1,14 +1,15 @@
-"""Runs of a sweep on the workers of a Dask cluster: sends runs as orders, stores the results.
+"""Pool that executes the runs of a sweep on a Dask cluster: sends orders, stores results.
 
 The cluster is already running (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md
 explains how to start one. Workers need only the same build of Eastwest, and no shared disk. An
-order has the resolved scenario and the files that it reads; the result is sent back and is stored
-on this machine. remote.py is the code that a worker executes.
+*order* is one run that is sent to a worker, with its resolved scenario and the files that this
+scenario reads. The result is sent back and is stored on this machine. remote.py is the code that a
+worker executes.
 
 Failures and how they are handled:
 
-* a run's process dies (for example because memory is short): the driver tries it again, on another
-  worker where there is one, a bounded number of times;
+* a run's process dies (for example because memory is short): the sweep repeats the run, on another
+  worker where there is one, up to three times in all;
 * a worker dies: the scheduler assigns its runs to other workers; after several deaths in the same
   run (``distributed.scheduler.allowed-failures``) this run is reported as failed;
 * a worker has another build, or no Eastwest: the sweep stops and names both builds;
@@ -47,8 +48,8 @@ MOST_INPUT_BYTES = 256_000_000
 #: Command that installs the optional package dask.distributed.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: Number of runs that are sent to the scheduler before earlier runs end, so that workers are never
-#: idle. Clusters with more than 64 threads get four runs for each thread.
+#: Maximum number of unfinished runs at the scheduler: enough that workers are never idle. Clusters
+#: with more than 64 threads get four runs for each thread.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0

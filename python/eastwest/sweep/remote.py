@@ -2,7 +2,7 @@
 
 An order has all inputs of the run: the resolved scenario and the content of the files that the
 scenario reads. Each thread of a worker executes its orders in a process (worker.py, as on the
-user's machine), so that a run that is killed, or too large for its node, does not end the worker.
+user's machine), so that the worker survives a run that is killed or needs too much memory.
 The process stays for later orders, and ends when there has been no order for a while. A run whose
 order was cancelled is stopped.
 
@@ -41,10 +41,11 @@ _LOOK_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class Order:
-    """A run that is sent to a worker; the contents of its input files are sent beside it."""
+    """A run that is sent to a worker; the contents of its input files are sent separately."""
 
-    #: Build of the simulator without the user's own mechanisms; ``build``: with them.
+    #: Build of the simulator without the user's own mechanisms.
     plain_build: str
+    #: Build of the simulator with the user's own mechanisms.
     build: str
     task: Task
     #: Key of the run in the run store.

@@ -6,7 +6,7 @@ The folder is written in one step. It has ``sweep.toml`` and ``scenario.toml`` (
 * ``runs.parquet``: one row per point and seed, with the settings and every metric. Nothing in it
   depends on the machine or on the order in which runs were made.
 * ``points.parquet``: one row per point and metric, with intervals over the seeds (stats.py).
-* ``comparisons.parquet``: one row per point and metric: the difference to the baseline point over
+* ``comparisons.parquet``: one row per point and metric: the mean difference to the baseline over
   the seeds that both have, with its paired interval. Where the baseline does not have a metric, the
   first point that has it is used instead.
 * ``costs.parquet``: wall and CPU time, memory and packet-hops of each run.
@@ -258,7 +258,7 @@ def setting_columns(
 
 
 def table_keys(values: Sequence[Any]) -> list[str]:
-    """Return the keys of the tables among values of an axis, with dots; none if there are many."""
+    """Return the dotted keys of the tables among values of an axis; empty if above 50 keys."""
     keys = dict.fromkeys(key for value in values for key in flat(value))
     return [*keys] if len(keys) <= _MOST_KEYS else []
 
