@@ -125,7 +125,7 @@ class Cargo:
         return self.target / f"eastwest-built-{profile}{'-complete' if self.complete else ''}"
 
     def _features(self, what: str) -> list[str]:
-        """Return cargo's options for the features; empty for a crate without these features."""
+        """Return the options for features of a cargo command ``what``, such as ``build``."""
         try:
             manifest = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
             known = {"run", "complete"} <= set(manifest.get("features", ()))
@@ -210,9 +210,9 @@ def build(
     """Compile a mechanism crate, unless it is compiled already, and return its library.
 
     ``release`` optimises across crates and compiles all functions of Eastwest. ``complete``
-    compiles all functions for development, too. With ``show``, cargo writes its progress to
-    standard error. Raises ``MechanismError`` with the compiler's messages where the crate does not
-    compile.
+    compiles all functions also in a build without ``release``. With ``show``, cargo writes its
+    progress to standard error. Raises ``MechanismError`` with the compiler's messages where the
+    crate does not compile.
     """
     folder = folder.resolve()
     cargo = Cargo(folder, _target(folder), release, complete or release, show)

@@ -104,7 +104,7 @@ class Dcqcn:
         return high
 
     def marking_small(self) -> float:
-        """Return the mark probability p at equilibrium, by a formula for small p (2016, sec. 3)."""
+        """Return the mark probability p at equilibrium for small p (Zhu et al. 2016, section 3)."""
         ends = 1 / self._counter_packets + 1 / self._timer_packets
         rate = self.share_pps
         return float((self._increase_pps * ends**2 / (self.alpha_timer_s * rate**2)) ** (1 / 3))

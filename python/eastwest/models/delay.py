@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-#: Number of nodes of the spectral discretisation of the delay. Below: number of frequencies for
-#: margins, and order of the Padé approximation.
+#: Number of nodes of the spectral discretisation of the delay.
 _NODES = 24
+#: Number of frequencies at which the loop gain is computed for margins.
 _FREQUENCIES = 1_500
+#: Order of the Padé approximation of the delay.
 _PADE_ORDER = 6
 #: Maximum number of time steps of an integration.
 MOST_STEPS = 5_000_000

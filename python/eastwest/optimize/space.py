@@ -43,7 +43,7 @@ class Axis:
 
     @property
     def ordered(self) -> bool:
-        """Whether choices have an order: the axis has bounds, or three or more ascending numbers."""
+        """Whether choices have an order: the axis has bounds, or 3 or more ascending numbers."""
         if self.span is not None:
             return True
         bounds = [Bound.read(row[0]) for row in self.rows] if len(self.paths) == 1 else []

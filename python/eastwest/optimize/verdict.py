@@ -195,8 +195,8 @@ class Verdict:
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
         """Return the mean ratio of a goal, recommended point / candidate, minus 1.
 
-        The mean and its interval are over the seeds that both points have. None without such seeds, or without a
-        recommended point.
+        The mean and its interval are over the seeds that both points have. None without such seeds,
+        or without a recommended point.
         """
         chosen = self.recommended
         if chosen is None:

@@ -1,8 +1,9 @@
 """Checks of a sweep: problems of its settings, and axes that contradict each other.
 
-Every distinct value of every axis (at most 10,000 of each) is checked once, in a scenario in which the other axes have their
-first value. This finds all problems of single settings without checking all combinations. A problem
-that only a combination has is found when this point is resolved, and only this point fails.
+Every distinct value of every axis (at most 10,000 of each) is checked once, in a scenario in which
+the other axes have their first value. This finds all problems of single settings without checking
+all combinations. A problem that only a combination has is found when this point is resolved, and
+only this point fails.
 """
 
 from __future__ import annotations

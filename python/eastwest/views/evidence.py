@@ -99,7 +99,7 @@ class Evidence:
 
     @cached_property
     def events_until_s(self) -> float | None:
-        """Simulated time in s up to which events are recorded; None if there are none.
+        """Simulated time in s up to which events are recorded; None without recorded events.
 
         It is infinite if all events of the run were recorded.
         """
@@ -225,7 +225,7 @@ class Evidence:
 
 
 def pick_setting(settings: Any, *path: str) -> Any:
-    """Return the value of a setting in nested tables, such as ``measure``, ``events``; or None."""
+    """Return the value at a path in nested tables, such as ``measure``, ``events``; or None."""
     for key in path:
         if not isinstance(settings, dict) or key not in settings:
             return None
@@ -234,7 +234,7 @@ def pick_setting(settings: Any, *path: str) -> Any:
 
 
 def seconds(value: Any) -> float | None:
-    """Return a duration in the form of scenarios, such as ``"200 ms"``, in seconds."""
+    """Return a duration of a scenario, such as ``"200 ms"``, in seconds; None for other values."""
     if not isinstance(value, str):
         return None
     found = _SPAN.fullmatch(value)
@@ -253,7 +253,7 @@ def number(value: object) -> float:
 
 
 def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:
-    """Return the least propagation delay in µs between nodes, over paths of fewest hops.
+    """Return the least propagation delay in µs from ``src`` to ``dst``, over paths of fewest hops.
 
     ``shape`` has the nodes and cables of the fabric (``core.topology``); None without a path.
     Hosts do not forward: a path through a host with several cards does not count.

@@ -88,7 +88,7 @@ METRICS = (
 def told(shares: Iterable[float | None]) -> list[Metric]:
     """Return the metrics to show; metrics of energy only if links slept in some result.
 
-    ``shares`` are the shares of always-on energy that each result used.
+    ``shares`` has for each result the energy of its links as a share of links always awake.
     """
     slept = any(share is not None and share < 1 for share in shares)
     return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]

@@ -198,7 +198,7 @@ def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
 
 
 def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield a line for each workload and time.
+    """Yield (name, text) of each workload: its own times, also while others were active.
 
     A single workload whose unit is jobs, rounds or flows has other rows in the summary. These rows
     cover the whole run, so with a measuring window the workload has a line, too.
