@@ -312,11 +312,11 @@ class Transit(Protocol):
 
     @property
     def queued_packets(self) -> int:
-        """Packets in the port's queue, without this packet and without the packet in transmission."""
+        """Packets in the queue of the port, without this packet and the packet in transmission."""
 
     @property
     def queued_bytes(self) -> int:
-        """IP bytes in the port's queue, without this packet and without the packet in transmission."""
+        """IP bytes in the queue of the port, without this packet and the packet in transmission."""
 
     @property
     def port(self) -> int:
