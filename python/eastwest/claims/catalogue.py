@@ -218,7 +218,7 @@ def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
 
 
 def _fitting(claims: Sequence[_Choice], pattern: str) -> list[_Choice]:
-    """Return the claims of the study ``pattern``, or with this id or glob, or with this prefix."""
+    """Return the claims that fit a pattern: as study, else as id or glob, else as prefix."""
     if study := [claim for claim in claims if study_of(claim) == pattern]:
         return study
     globs = (pattern, f"{pattern}/*")

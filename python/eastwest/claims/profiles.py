@@ -41,7 +41,7 @@ class Profile:
     because: Mapping[str, str]
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the table of a sweep with this profile's settings; own settings and axes stay."""
+        """Return the table of a sweep, with settings of the profile that it does not decide."""
         own = flat(sweep.get("set"))
         decided = {*own, *varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}

@@ -154,7 +154,7 @@ class Network:
 
     @property
     def most_pps(self) -> Numbers:
-        """Maximum rate of each flow in packets/s: its own limit, or else its slowest link's."""
+        """Maximum rate of each flow in packets/s: its limit, or the rate of its slowest link."""
         slowest = [min(q.capacity_pps for q in self.queues if q.name in f.over) for f in self.flows]
         own = np.array([flow.most_pps for flow in self.flows])
         return np.where(np.isfinite(own), own, slowest)

@@ -56,7 +56,7 @@ def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
 
 
 def source_of(spec: Spec) -> Source:
-    """Return the scenario of an optimisation: a file beside its file, or a shipped scenario."""
+    """Return an optimisation's scenario: a file beside the optimisation file, or a shipped one."""
     beside = spec.base_dir / spec.scenario
     return load_source(beside if beside.exists() else spec.scenario)
 

@@ -38,7 +38,7 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """Number of choices on the axis: the number of its rows, or of steps between its bounds."""
+        """Number of choices on the axis: the number of its rows, or ``STEPS`` + 1 with bounds."""
         return len(self.rows) if self.span is None else STEPS + 1
 
     @property

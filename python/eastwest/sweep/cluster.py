@@ -64,7 +64,7 @@ _MOST_PREPARED = 2000
 
 @dataclass(frozen=True)
 class _Prepared:
-    """The parts of an order that are equal for all seeds of a point: scenario and input files."""
+    """Scenario and input files for workers, which are equal for all seeds of a point."""
 
     text: str
     inputs: tuple[tuple[str, str], ...]
@@ -91,8 +91,8 @@ class Cluster:
         self._client: Client | None = None
         self._plain_build = ""
         self._queue: deque[Task] = deque()
-        #: Orders in progress: task, key in the store, and future, by the number of the order. Task
-        #: numbers are not used, because they start again after a probe.
+        #: Runs that were sent to workers: task, key in the run store, and future, by the number of
+        #: the order. Task numbers are not used, because they start again after a probe.
         self._sent: dict[int, tuple[Task, str, Future[Answer]]] = {}
         self._orders = 0
         #: Reports from threads of Dask: progress events, and numbers of finished orders.
@@ -101,7 +101,7 @@ class Cluster:
         self._given: dict[str, Future[bytes]] = {}
         self._given_bytes = 0
         self._mechanisms: tuple[tuple[str, ...], tuple[Future[bytes], ...]] = ((), ())
-        #: Addresses of workers on which a run has died, by (identity of the plan, seed).
+        #: Addresses of workers on which a run has died, by (hash of the scenario, seed).
         self._died: dict[tuple[str, int], set[str]] = {}
         self._threads: dict[str, int] = {}
         self._counted = 0.0
@@ -291,7 +291,7 @@ class Cluster:
         return replace(progress, number=self._sent[progress.number][0].number)
 
     def _finished_event(self, number: int) -> Event | None:
-        """Return the event of a finished order; None if its result must be requested again."""
+        """Return the event of a finished run; None if its result must be requested again."""
         if number not in self._sent:
             return None
         task, key, future = self._sent[number]
@@ -399,7 +399,7 @@ def connected(address: str, name: str) -> Client:
 
 
 def _check_address(address: str) -> None:
-    """Raise ``ValueError`` for an invalid address, because its client would hang in ``close``."""
+    """Raise ``ValueError`` for an invalid address, with which a client would hang in ``close``."""
     from distributed.comm.addressing import (  # noqa: PLC0415  an extra
         parse_address,
         parse_host_port,

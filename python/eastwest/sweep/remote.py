@@ -57,8 +57,8 @@ class Order:
     family: str
     tables: bool
     warm_up_ps: int
-    #: Names of the files of mechanisms: a library, then Python files. Their contents follow those
-    #: of the inputs.
+    #: Names of the files of mechanisms: a library, then Python files. Their contents are sent after
+    #: the contents of the input files.
     mechanisms: tuple[str, ...] = ()
     library_sha256: str = ""
     #: Name of the Dask topic to which the worker sends the progress of the run.
@@ -118,7 +118,7 @@ def short(build: str) -> str:
 
 
 def _run_order(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
-    """Run an order in a process and return the last event; stop the run if it is cancelled."""
+    """Execute the run of an order and return the last event; stop the run if it is cancelled."""
     key = worker.get_current_task()
     slot.begin(order, contents)
     while True:
@@ -207,7 +207,7 @@ def plain(name: str) -> PurePosixPath:
     """Return a file name as a relative path; raise ``ValueError`` for absolute paths and ``..``."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
-        raise ValueError(f"a file with an impossible name: {name!r}; a relative path is needed")
+        raise ValueError(f"{name!r} is an impossible name of a file: a relative path is needed")
     return path
 
 

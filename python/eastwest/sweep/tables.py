@@ -78,7 +78,7 @@ class SweepResult:
 
     @property
     def axes(self) -> list[str]:
-        """Paths of the settings that were varied; each is a column of every table."""
+        """Paths of the settings that were varied: columns of all tables but ``costs``."""
         return [path for axis in self.summary["axes"] for path in axis["paths"]]
 
     @property
@@ -234,7 +234,7 @@ def setting_columns(
     unit, such as ``20 packets``, are also numbers in a second column with the unit in its name,
     such as ``fabric.queue.limit_packets``. A TOML table is TOML text, and each of its keys is also
     a column, such as ``fabric.queue.kind``, which is null for tables without this key. ``cases``
-    has the names of all points on each axis with names: they are the column ``case``.
+    has the names of all points on each axis with names: the columns ``case``, ``case_2`` and so on.
     """
     import polars as pl  # noqa: PLC0415  large
 

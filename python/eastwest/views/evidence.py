@@ -44,7 +44,7 @@ class Event:
     def covers(self, position: int) -> bool:
         """Whether the packet of the event carried the stream's byte at ``position``.
 
-        A packet without payload, such as a SYN, counts as its next byte.
+        A packet without payload, such as a SYN, counts as if it carried the next byte.
         """
         return self.stream_start <= position < self.stream_start + max(1, self.bytes)
 
@@ -248,7 +248,7 @@ def seconds(value: Any) -> float | None:
 
 
 def number(value: object) -> float:
-    """Return a number of a table as a float; 0 for None."""
+    """Return a number of a table as a float; 0 for other values."""
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 

@@ -39,9 +39,10 @@ class Names:
     of: Callable[[int], str]
     #: Name of the only axis, which begins the name of each point; empty for several axes.
     axis: str = ""
-    #: Name of the numeric setting with the most values, and the lines of points along it; empty
-    #: without a numeric setting, and for a single axis.
+    #: Name of the numeric setting with the most values; empty without a numeric setting, and for a
+    #: single axis.
     setting: str = ""
+    #: Lines of points along this setting; empty if ``setting`` is empty.
     lines: tuple[Line, ...] = ()
 
     def listed(self, texts: Sequence[str], number: int | None = None) -> str:

@@ -17,7 +17,7 @@ def times(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the comparison: a number of the summary, and the format of its values."""
+    """A number of the summary, with its title and the format of its values."""
 
     title: str
     #: Keys that lead to the number in the nested summary.

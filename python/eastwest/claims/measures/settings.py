@@ -131,7 +131,7 @@ def least_reduction(
 
 @measure("lower-share", share=True)
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the share of pairs whose mean at ``at`` is lower than the mean at ``against``.
+    """Return the share of pairs of points with a lower mean at ``at`` than at ``against``.
 
     The two points of a pair differ only in the settings that ``at`` and ``against`` name.
     """
@@ -155,7 +155,7 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Return the number on the axis ``along`` where a value has its least (``highest``) mean."""
+    """Return the number on the axis ``along`` with the least (``highest``: largest) mean value."""
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
