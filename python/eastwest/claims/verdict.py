@@ -35,7 +35,7 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """Verdict on the metric: whether the value is in the band; ``not run`` without a value."""
+        """Verdict on the metric: ``holds``, ``differs``, ``undecided`` or ``not run``."""
         if self.measured is None:
             return NOT_RUN
         if self.borderline:

@@ -161,7 +161,7 @@ class Application(Base):
         self._acts.append(("measure", name, self._natural("took_ps", took_ps)))
 
     def plan(self, units: int) -> None:
-        """Add to the total number of units of work of the application, for progress bars."""
+        """Add ``units`` to the application's total of units of work, which progress bars show."""
         self._acts.append(("plan", self._natural("units", units)))
 
     def begin(self, units: int = 1) -> None:

@@ -225,7 +225,7 @@ def build(
 
 
 def _target(folder: Path) -> Path:
-    """Return the folder for compiled code of a crate: ``$CARGO_TARGET_DIR`` or the user's cache."""
+    """Return the folder for a crate's compiled code: ``$CARGO_TARGET_DIR``, or one in the cache."""
     source = source_of(folder)
     named = os.environ.get("CARGO_TARGET_DIR")
     if named:

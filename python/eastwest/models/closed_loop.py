@@ -141,7 +141,7 @@ def compare(
     The result folders are ``out/runs/1`` to ``out/runs/3``.
 
     ``settings`` apply to all runs. Queues are sampled each ``interval_s``. Raises ``InputError``
-    where the link does not exist, or where no samples are left after ``warm_up_s``.
+    where the link does not exist, or where too few samples are left after ``warm_up_s``.
     """
     wanted = wanted or Wanted()
     common = {

@@ -36,7 +36,8 @@ class Dcqcn:
     """N flows at one congestion point; defaults as in Zhu et al. 2015, figure 14.
 
     Rates in bit/s on the link, times in seconds, the byte counter in bytes on the link, thresholds
-    in IP bytes. Raises `ValueError` for values that are not above zero or not finite.
+    in IP bytes. Raises `ValueError` for values that are not above zero or not finite, a probability
+    above 1, or ``max_bytes`` not above ``min_bytes``.
     """
 
     flows: float

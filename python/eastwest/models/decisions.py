@@ -48,8 +48,9 @@ class HinfLoop(_OfFlows):
 
     name = "hinf-loop"
     look_ahead: bool = False
-    #: Weights of the H-infinity synthesis, see ``hinf.Weights``.
+    #: Rate ω_b at which the integrator removes an error, see ``hinf.Weights``.
     bandwidth: float = 0.1
+    #: Weight of noise in the H-infinity synthesis, see ``hinf.Weights``.
     noise: float = 1.0
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ class Margins:
     """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
 
     stable: bool
-    #: Gain margin in dB; for an unstable loop negative: the change of gain that makes it stable.
+    #: Gain margin in dB. For an unstable loop it is negative: the change that makes the loop stable.
     gain_db: float
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.
