@@ -71,7 +71,7 @@ class Margins:
     """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
 
     stable: bool
-    #: Gain margin in dB. For an unstable loop it is negative: the change that makes the loop stable.
+    #: Gain margin in dB. For an unstable loop it is negative: the change that makes it stable.
     gain_db: float
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.
