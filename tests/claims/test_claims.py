@@ -442,7 +442,7 @@ def test_a_word_of_a_statement_or_a_mechanism_selects_claims_to_list() -> None:
     assert ids("incast/T1") == {"incast/T1"} and len(ids("incast")) == 10
     assert "kernel_tcp/reno_codel" in ids("codel")
     assert {c.id for c in search(PAPERS, ["incast/T1", "mis-ordering"])} == {"incast/T1", "dcb/F9d"}
-    with pytest.raises(InputError, match="no claim is about this word"):
+    with pytest.raises(InputError, match="no text or setting of a claim has this word"):
         search(PAPERS, ["reductio"])
     code, _, err = invoke("red", "--quick")
     assert code == 2 and "eastwest claims --list red searches statements for words" in err

@@ -48,7 +48,7 @@ def calibrate(
 ) -> Calibration:
     """Return rates and delays estimated from files of job histories.
 
-    ``link_rates_bps`` has for each history the rate of a node's link, None where it is unknown.
+    ``link_rates_bps`` has for each history the rate of a node's link in bit/s, None if unknown.
     ``heartbeat_s`` is the time between two heartbeats of a node. With a ``cluster`` the profile is
     for ``framework = "yarn"``: its costs are time of cores that tasks share. Without a ``cluster``
     it is for slots (Hadoop 1). ``first_percents_s`` has for each history with a recorded network

@@ -52,9 +52,10 @@ class Estimate:
     meaning: str
     value: float
     samples: int
-    #: Observed divided by estimated time of a phase, minus 1: median of the absolute values, and
-    #: value of largest magnitude.
+    #: Median of the absolute residuals. A residual is the observed time of a phase, divided by the
+    #: estimated time, minus 1.
     residual_median: float
+    #: Residual with the largest magnitude, with its sign.
     residual_worst: float
 
     @property
@@ -65,7 +66,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Observation:
-    """Quantity that job histories show but that is no parameter of the model, over all samples."""
+    """Median and extremes of a quantity that histories show, but that the model does not need."""
 
     meaning: str
     unit: str  # s, or s/MB
@@ -286,7 +287,7 @@ def _seen_start(
     rates: Sequence[float | None],
     firsts: Sequence[float | None],
 ) -> tuple[float, list[float], int] | None:
-    """Return the duration of a task's start, from the time until 1 % of a node's bytes had passed.
+    """Return the duration of a task's start, estimated from the time of the first 1 % of bytes.
 
     The result is the median over the histories in s, the residuals, and the number of histories.
     The transmission time of the 1 % is subtracted. None where no history has a recorded network.

@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 30
 
 
 class HistoryError(InputError):
-    """Error of a job history that cannot be used; the message names file and line."""
+    """Error of a job history that cannot be used; the message has the file, mostly with a line."""
 
 
 @dataclass

@@ -48,8 +48,9 @@ def claims(
     function, or whether to show a bar, as for ``eastwest.run``. The ``verdict`` of an outcome is
     ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()`` returns the whole outcome.
 
-    Raises ``InputError`` where a pattern fits no claim, and ``ProblemsError`` (an ``InputError``)
-    with the problems of the files of these claims. Other wrong claim files cause warnings.
+    Raises ``InputError`` where a pattern fits no claim, or where a study has no reading or profile
+    of a given name. Raises ``ProblemsError`` (an ``InputError``) with the problems of the files of
+    the chosen claims. Other wrong claim files cause warnings.
     """
     chosen = select(papers_folder(papers), patterns, lambda line: warnings.warn(line, stacklevel=4))
     if profiles and readings:

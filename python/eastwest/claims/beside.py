@@ -2,8 +2,9 @@
 
 The others' measurements are CSV files of the study, named in ``[figure] beside``. Files for figures
 of kind ``windows`` have the columns ``case``, ``run``, ``time_s`` and ``window``: the congestion
-window in segments, one row for each change. Files for ``reads`` have ``case``, ``senders``,
-``goodput_mbps`` and ``sd``. Only the rows of the metric's own ``case`` are drawn.
+window in segments, one row for each change. Files for ``reads`` have the columns ``case``,
+``senders``, ``goodput_mbps`` and ``sd`` (standard deviation of the goodput, in Mbit/s). A panel
+shows only the rows of its own ``case``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _BEGINNING_S, _WHOLE_S = 0.5, 10.0
 
 
 def windows(wanted: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw congestion windows over time: one row for each metric, with two panels.
+    """Draw congestion windows over time: two panels, side by side, for each metric.
 
     The left panel shows the beginning of the flow, the right panel the whole flow.
     """
@@ -75,7 +76,10 @@ def _windows_panel(axes: Axes, wanted: Wanted, part: Part, until_s: float) -> No
 
 
 def _until(times: list[float], sizes: list[float], end: float) -> tuple[list[float], list[float]]:
-    """Return times and windows before ``end``, and a point at ``end`` if the flow lasts longer."""
+    """Return times and windows before ``end``, and a point at ``end`` if later ones exist.
+
+    Lists without a time before ``end`` are returned unchanged.
+    """
     inside = sum(time < end for time in times)
     if not 0 < inside < len(times):
         return times, sizes
@@ -138,7 +142,7 @@ def _mbps(row: Row, key: str) -> float:
 
 
 def _read(path: Path, columns: dict[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Read a table of measurements of others. Raises ``InputError`` where it is not valid."""
+    """Return the table of a CSV file. Raises ``InputError`` where the file is not valid."""
     try:
         return pl.read_csv(path, columns=list(columns), schema_overrides=columns)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:

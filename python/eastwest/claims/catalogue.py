@@ -110,11 +110,11 @@ def select(
 def search(
     papers: Path, patterns: Sequence[str], warn: Callable[[str], None] = lambda _: None
 ) -> list[Claim]:
-    """Return the claims that ``select`` returns, or for other patterns, those about a word.
+    """Return the claims that fit patterns; a pattern that fits no claim is searched as a word.
 
-    A claim is about a word if its statement, its published text or its source has the word, or a
-    setting of its runs, such as the kind of a queue. Raises ``InputError`` where a pattern fits no
-    claim in either way.
+    A claim is found by a word if its statement, its published text or its source has the word, or
+    a setting of its runs, such as the kind of a queue. Raises ``InputError`` where a pattern
+    neither fits a claim nor is such a word.
     """
     if not patterns:
         return find(papers)
@@ -129,7 +129,7 @@ def search(
             word = re.compile(rf"(?<!\w){re.escape(pattern)}(?!\w)", re.IGNORECASE)
             found = [claim for claim in everything() if any(map(word.search, _about(claim)))]
             if not found:
-                raise InputError(f"{error}; no claim is about this word") from None
+                raise InputError(f"{error}; no text or setting of a claim has this word") from None
         chosen |= {claim.path: claim for claim in found}
     return sorted(chosen.values(), key=lambda claim: _order(claim.id))
 
@@ -199,9 +199,9 @@ def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
     """Return the claims that fit one of the patterns; without patterns, all.
 
     A pattern is the folder of a study, an id, the part of ids before the slash, the beginning of
-    ids (``incast/F4`` for F4a and F4b), or a glob with ``*``, ``?`` or ``[…]``. The folder of a
-    study with a claim's name is an id, too (``hadoop_standalone/F6a``). Raises ``InputError`` with
-    the nearest name where a pattern fits no claim.
+    ids (``incast/F4`` for F4a and F4b), or a glob with ``*``, ``?`` or ``[…]``. An id can also
+    begin with the folder of the study (``hadoop_standalone/F6a``). Raises ``InputError`` where a
+    pattern fits no claim; the message has the nearest name, or else the names of the studies.
     """
     if not patterns:
         return list(claims)
@@ -218,7 +218,7 @@ def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
 
 
 def _fitting(claims: Sequence[_Choice], pattern: str) -> list[_Choice]:
-    """Return the claims that a pattern names: as their study, else their ids, else a prefix."""
+    """Return the claims that fit a pattern: as study, else as id or glob, else as prefix."""
     if study := [claim for claim in claims if study_of(claim) == pattern]:
         return study
     globs = (pattern, f"{pattern}/*")

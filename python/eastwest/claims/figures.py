@@ -1,10 +1,11 @@
 """Figures of claims: measured values with their intervals, and published values.
 
-A claim file chooses a kind of figure: ``bars`` of counted and published numbers, ``intervals`` of
-metrics with their bands, ``goodput`` against the number of senders with the lines of models, and
-``power`` of a link against load with the line of a model. Figures with the measurements of others
-(beside.py) are ``windows`` over time and ``reads``. Figures of jobs (of_jobs.py) are
-``distributions`` of their times at two settings, and ``sequences`` of consecutive jobs.
+A claim file chooses a kind of figure: ``bars`` of bytes per round trip, simulated and published;
+``intervals`` of metrics with their bands; ``goodput`` against the number of senders, with the lines
+of models; and ``power`` of a link against load, with the line of a model. Figures with the
+measurements of others (beside.py) are ``windows``, congestion windows over time, and ``reads``,
+goodput of synchronized reads. Figures of jobs (of_jobs.py) are ``distributions`` of job times at
+two settings, and ``sequences`` of consecutive jobs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _PANEL = (5.3, 3.1)
 
 
 def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
-    """Return a claim's figure as files, by ``endings`` such as ``svg``; empty without a figure."""
+    """Return the files of a claim's figure by ending, such as ``.svg``; empty without a figure."""
     figure = figure_of(outcome) if endings else None
     if figure is None:
         return {}
@@ -83,7 +84,7 @@ def _panels(
 
 
 def _legend(figure: Figure) -> Figure:
-    """Put the legend of the first panel beside the title; it is valid for all panels."""
+    """Add one legend for all panels, made from the first, and return the figure."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))

@@ -22,8 +22,8 @@ ALL = "all"
 def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
     """Return the tables of a grid file by name, each with the keys of ``[all]``.
 
-    Paths of scenarios are relative to ``folder``, that of the grid file. Settings in ``set`` of a
-    table override those in ``[all]``.
+    ``folder`` is the folder of the grid file; paths of scenarios are relative to it. Settings in
+    ``set`` of a table override those in ``[all]``.
     """
     common = content.get(ALL, {})
     found = {}
@@ -42,7 +42,8 @@ def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]
 def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table of a grid file, with its axes reduced to the values that ``only`` names.
 
-    Raises ``KeyError`` with a path of ``only`` that no axis has, or of which no value is left.
+    ``asked`` is the table ``[runs.NAME]`` of a claim: it has ``only``, and keys that replace those
+    of the grid file. Raises ``KeyError`` with a path in ``only`` if no axis has one of its values.
     """
     own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
     only = flat(asked.get("only"))
@@ -71,7 +72,7 @@ def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
 def narrowed(sweep: Mapping[str, Any], only: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``{"axis": …}``: the axes of a sweep, reduced to rows with the values of ``only``.
 
-    Raises ``KeyError`` with a path of ``only`` that no axis has, or of which no value is left.
+    Raises ``KeyError`` with a path in ``only`` if no axis has one of its values.
     """
     if not only:
         return {}

@@ -39,7 +39,10 @@ def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
 
 
 def sequences(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw times of consecutive jobs, one panel for each sequence; large jobs are highlighted."""
+    """Draw times of consecutive jobs, one panel for each sequence.
+
+    Jobs that move at least ten times the median of bytes have another colour.
+    """
     found: dict[tuple[object, object], Part] = {}
     for part in shown:
         if _has(part, "number"):

@@ -21,9 +21,10 @@ from eastwest.claims.spec import Claim, load
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_EXPLAINED, NOT_RUN, UNDECIDED, number
 from eastwest.files import write_whole
 
-#: Names of the index in the folder of the studies, and of the page in the folder of each study.
-#: Where the folder has a README.md that was written by hand, the index has the name of the page.
+#: Name of the index in the folder of the studies. Where this folder has a ``README.md`` that was
+#: written by hand, the index has the name ``STUDY_PAGE``.
 PAGE = "README.md"
+#: Name of the page of claims in the folder of each study.
 STUDY_PAGE = "CLAIMS.md"
 
 #: Text before the table of counts of claims: explains its numbers in parentheses and its sums.
@@ -57,7 +58,7 @@ share a source{{ids}}. In most ids, F, T, C and S with a number refer to a figur
 conclusion and a statement of a section or chapter of the source; other ids are names.
 """
 #: Texts of the index for studies in Eastwest's repository, and (``_OTHERS``) for studies of users.
-#: Only the Git history of the former shows that bands were committed before results.
+#: Only the Git history of Eastwest shows that bands were committed before results.
 _OURS = {
     "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",

@@ -1,8 +1,8 @@
 """TCP profiles of a study: other TCP settings under which its claims also run.
 
-The file ``profiles.toml`` of a study lists its profiles. Each has ``about``, a sentence on the
-settings that change and those that the source gives and that stay; ``set``, the settings for all
-runs of all claims; ``seeds``, the maximum number of seeds of full runs; and ``because``, reasons
+The file ``profiles.toml`` of a study lists its profiles. Each has ``about``, a sentence on which
+settings change, and which stay because the source gives them; ``set``, the settings for all runs of
+all claims; ``seeds``, the maximum number of seeds of full runs; and ``because``, reasons
 why claims differ under the profile, by the ids of the claims. Settings that a run itself sets or
 varies take precedence over those of the profile. Results under such a profile are stored apart from
 those under a claim's own profile; the bands are the same.
@@ -41,7 +41,7 @@ class Profile:
     because: Mapping[str, str]
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the table of a sweep with this profile's settings; those of the sweep override."""
+        """Return the table of a sweep, with settings of the profile that it does not decide."""
         own = flat(sweep.get("set"))
         decided = {*own, *varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}

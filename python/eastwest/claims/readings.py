@@ -39,11 +39,12 @@ _VALUE_KEYS = (*_WORDS, "set", "claims", "with", "only")
 
 @dataclass(frozen=True)
 class Value:
-    """Settings that one statement of a source implies, with its words and their place in it."""
+    """Settings that one statement of a source implies, with the words of the statement."""
 
     what: str
-    #: Words of the source that imply the settings, and the place in the source (``where``).
+    #: Words of the source that imply the settings.
     words: str
+    #: Place of the words in the source.
     where: str
     settings: Mapping[str, Any]
     #: Patterns of the claims that the value is for; empty: all claims of the study.
@@ -173,7 +174,7 @@ def readings_of(study: Path) -> dict[str, Reading]:
         file.wrong(
             FIRST,
             None,
-            f"the file needs a table [{FIRST}] without values: it has those of the claim files",
+            f"the file needs a table [{FIRST}] without values: the values are in the claim files",
         )
     file.refuse()
     return found

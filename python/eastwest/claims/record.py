@@ -85,7 +85,7 @@ class Record:
 
 
 def folder_of(claim: Claim, below: Path | None = None) -> Path:
-    """Return the folder of a claim's results: in its study, or in a copy of the study ``below``.
+    """Return the folder of a claim's results: in its study, or in ``below`` / name of the study.
 
     Results under another TCP profile than the claim's own, or under another reading than ``first``,
     are in a subfolder.

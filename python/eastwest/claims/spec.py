@@ -64,7 +64,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Open:
-    """An open parameter of the source: the value chosen for all runs, and the evidence."""
+    """A parameter that the source leaves open: the value chosen for all runs, and the evidence."""
 
     what: str
     chosen: str
@@ -308,7 +308,7 @@ class _Reader:
                 try:
                     entry = grid.part(tables[wanted], entry)
                 except KeyError as error:
-                    message = f"no axis of the table {wanted} of {path.name} has these values"
+                    message = f"no axis of {wanted} in {path.name} has a value that `only` names"
                     self.table.wrong(f"runs.{name}.only", error.args[0], message)
             if entry is not None:
                 runs[name] = entry
@@ -374,7 +374,7 @@ class _Reader:
         found = tuple(self._metric(entry, banded, points) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            table.wrong("metric", name, "is the name of two metrics: each needs its own name")
+            table.wrong("metric", name, "is the name of several metrics: each needs its own name")
         return found
 
     def _metric(self, entry: Table, banded: bool, points: bool) -> Metric:
@@ -512,7 +512,7 @@ def _a_setting(value: Any) -> bool:
 
 
 def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()) -> str:
-    """Return the hash of all inputs that decide the numbers of metrics: runs, measures and bands.
+    """Return the hash of the inputs that decide values and verdicts: runs, measures, bands.
 
     Texts, titles and units are not hashed, so that they can be corrected. The number of seeds is
     not hashed, because a result with more seeds than the claim asks for is valid, too.

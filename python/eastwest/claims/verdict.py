@@ -1,9 +1,10 @@
 """Verdicts: whether measured numbers support a claim.
 
-A metric *holds* when its measured value is in its band, ends included, and *differs* when it is
-not. It is *undecided* where its 95 % interval contains an end of the band: with more seeds it may
-hold or differ. A claim differs when one of its metrics differs, and holds when all metrics hold. A
-claim that could not be run or measured is *not run*.
+A metric is *undecided* where its 95 % interval lies partly inside its band and partly outside: with
+more seeds it may hold or differ. Otherwise it *holds* when its value is in the band, ends included,
+and *differs* when it is not. A metric that could not be measured is *not run*. A claim has the
+first of the verdicts *differs*, *not run* and *undecided* that one of its metrics has; it holds
+when all metrics hold.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """Verdict on the metric: whether the value is in the band; ``not run`` without a value."""
+        """Verdict on the metric: ``holds``, ``differs``, ``undecided`` or ``not run``."""
         if self.measured is None:
             return NOT_RUN
         if self.borderline:
@@ -92,7 +93,7 @@ class Part:
 
     @classmethod
     def kept(cls, metric: Metric, content: Mapping[str, Any]) -> Part:
-        """Return the part from its JSON object ``content``, which ``as_json`` has made; no rows."""
+        """Return the part from ``content``, an object that ``as_json`` has made; it has no rows."""
         ends = (content["value"], content["low"], content["high"])
         value, low, high = (None if end is None else end / metric.factor for end in ends)
         if content["verdict"] == NOT_RUN:
@@ -144,7 +145,7 @@ class Explained:
 
     @property
     def kind(self) -> str:
-        """Class of the difference; *not explained* if the explanation's runs do not confirm it.
+        """Class of the difference; *not explained* if it needs a run as proof that is missing.
 
         Two classes need a run as proof: that the source leaves a value open, and that our model
         lacks something. In this run the cause alone must move the number into a band.
@@ -260,7 +261,10 @@ def _finite(value: float | None) -> float | None:
 
 
 def number(value: float | None, digits: int) -> str:
-    """Return a number without exponent: ``digits`` significant digits, all before the point."""
+    """Return a number as text without exponent, rounded to ``digits`` significant digits.
+
+    Digits before the decimal point are never rounded. The text of None is a dash.
+    """
     if value is None:
         return "–"
     if value == 0 or not math.isfinite(value):

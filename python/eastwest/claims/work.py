@@ -1,4 +1,8 @@
-"""Execution of claims: sweeps through the store, then measures, then explanations."""
+"""Run claims: run their sweeps, compute the measures, test explanations of differences.
+
+Runs that are already in the result store are reused. Explanations are tested only for metrics that
+differ.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,10 @@ class How:
 
 
 class Runner:
-    """Execution of one claim; ``kept`` are its stored metrics (all or none), which are not run."""
+    """Execution of one claim.
+
+    ``kept`` are the stored metrics of the claim, all or none; they are not measured again.
+    """
 
     def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:
         self.claim = claim

@@ -62,7 +62,8 @@ class Application(Base):
     Counting under another name ends the run, and goals with another name are refused before it."""
 
     measures: ClassVar[Mapping[str, str] | None] = None
-    """Name (without ``_us``) and meaning of every measure, or None; as :attr:`counters`."""
+    """Name (without ``_us``) and meaning of every measure, or None: not declared. Undeclared names
+    have the consequences that :attr:`counters` describes."""
 
     if typing.TYPE_CHECKING:
         number: int
@@ -98,7 +99,8 @@ class Application(Base):
         """Send a message of ``bytes`` bytes to the process ``to``.
 
         ``data`` is any object; the receiver gets the same object. Messages with one ``connection``
-        number (0 to 65535) arrive in order and wait for each other. Raises ``ValueError``.
+        number (0 to 65535) arrive in order and wait for each other. Raises ``ValueError`` for a
+        process, size or connection out of range.
         """
         self._send("send", to, bytes, data, connection)
 
@@ -107,7 +109,10 @@ class Application(Base):
         return self._send("request", to, bytes, data, connection)
 
     def reply(self, request: Message, bytes: int, data: Any = None) -> None:
-        """Reply to a request, now or later. A second reply has no effect. Raises ``ValueError``."""
+        """Reply to a request, now or later. A second reply has no effect.
+
+        Raises ``ValueError`` for a message that is no request, or a size out of range.
+        """
         if request.request is None:
             raise ValueError("reply() needs a request: this message has request = None")
         self._acts.append(("reply", request.request, self._size(bytes), data))
@@ -115,7 +120,8 @@ class Application(Base):
     def timer(self, delay: int | str, data: Any = None) -> int:
         """Start a timer that expires after ``delay`` (ps, or ``"10 ms"``); return its number.
 
-        ``data`` is any object, which is passed to :meth:`on_timer`. Raises ``ValueError``.
+        ``data`` is any object, which is passed to :meth:`on_timer`. Raises ``ValueError`` for a
+        negative or too long delay, or a text that is no time.
         """
         delay_ps = Duration(delay) if isinstance(delay, str) else _whole("a delay in ps", delay)
         if not 0 <= delay_ps <= _LONGEST:
@@ -155,7 +161,7 @@ class Application(Base):
         self._acts.append(("measure", name, self._natural("took_ps", took_ps)))
 
     def plan(self, units: int) -> None:
-        """Add to the total number of units of work of the application, for progress bars."""
+        """Add ``units`` to the application's total of units of work, which progress bars show."""
         self._acts.append(("plan", self._natural("units", units)))
 
     def begin(self, units: int = 1) -> None:

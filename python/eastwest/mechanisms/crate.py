@@ -125,7 +125,7 @@ class Cargo:
         return self.target / f"eastwest-built-{profile}{'-complete' if self.complete else ''}"
 
     def _features(self, what: str) -> list[str]:
-        """Return cargo's options for the features; empty for a crate without these features."""
+        """Return the options for features of a cargo command ``what``, such as ``build``."""
         try:
             manifest = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
             known = {"run", "complete"} <= set(manifest.get("features", ()))
@@ -210,9 +210,9 @@ def build(
     """Compile a mechanism crate, unless it is compiled already, and return its library.
 
     ``release`` optimises across crates and compiles all functions of Eastwest. ``complete``
-    compiles all functions for development, too. With ``show``, cargo writes its progress to
-    standard error. Raises ``MechanismError`` with the compiler's messages where the crate does not
-    compile.
+    compiles all functions also in a build without ``release``. With ``show``, cargo writes its
+    progress to standard error. Raises ``MechanismError`` with the compiler's messages where the
+    crate does not compile.
     """
     folder = folder.resolve()
     cargo = Cargo(folder, _target(folder), release, complete or release, show)
@@ -225,7 +225,7 @@ def build(
 
 
 def _target(folder: Path) -> Path:
-    """Return the folder for compiled code of a crate: ``$CARGO_TARGET_DIR`` or the user's cache."""
+    """Return the folder for a crate's compiled code: ``$CARGO_TARGET_DIR``, or one in the cache."""
     source = source_of(folder)
     named = os.environ.get("CARGO_TARGET_DIR")
     if named:

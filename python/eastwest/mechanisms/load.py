@@ -69,8 +69,8 @@ class _Loaded:
         for one in described:
             if any((one.kind, one.name) == (other.kind, other.name) for other in self.sketches):
                 raise InputError(
-                    f"{label}: there are two mechanisms {one.name} of kind {one.kind}: each needs "
-                    "another name"
+                    f"{label}: there are two mechanisms {one.name} of kind {one.kind}: give one of "
+                    "them another name"
                 )
         self.sketches += described
         names = [f"{one.kind} {one.name}" for one in described]

@@ -94,7 +94,8 @@ def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = 
     """Write a folder ``name`` with a mechanism of that name; the folder is complete or absent.
 
     ``python`` writes a mechanism in Python instead of a Rust crate. ``source`` is the folder of
-    Eastwest's Rust source, needed if the installed package has none. Raises ``InputError``.
+    Eastwest's Rust source, needed if the installed package has none. Raises ``InputError`` for a
+    name that cannot be used, or where the source is missing; ``FolderError`` if the folder exists.
     """
     _check_name(name, kind)
     folder = Path(name)

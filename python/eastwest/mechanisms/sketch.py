@@ -340,11 +340,11 @@ class Transit(Protocol):
 
     @property
     def queued_packets(self) -> int:
-        """Number of packets in the queue of the port, without this packet."""
+        """Packets in the queue of the port, without this packet and the packet in transmission."""
 
     @property
     def queued_bytes(self) -> int:
-        """IP bytes in the queue of the port, without this packet."""
+        """IP bytes in the queue of the port, without this packet and the packet in transmission."""
 
     @property
     def port(self) -> int:

@@ -1,4 +1,4 @@
-"""Comparison of three runs: without a control loop in queues, with a loop, and with prediction.
+"""Comparison of three runs: queues without a control loop, with a loop, and with prediction.
 
 The loop (``loop.Loop``) replaces ``fabric.queue``; queues of hosts and all other settings do not
 change. One link is compared: the given link, or the link with the longest queue in the first run.
@@ -141,7 +141,7 @@ def compare(
     The result folders are ``out/runs/1`` to ``out/runs/3``.
 
     ``settings`` apply to all runs. Queues are sampled each ``interval_s``. Raises ``InputError``
-    where the link does not exist, or where no samples are left after ``warm_up_s``.
+    where the link does not exist, or where too few samples are left after ``warm_up_s``.
     """
     wanted = wanted or Wanted()
     common = {
@@ -226,7 +226,7 @@ def _link(result: Result, wanted: str | None) -> str:
     if wanted is not None:
         if wanted not in names:
             near = nearest(wanted, names, 0.3)
-            hint = f"did you mean {near}?" if near else f"the first is {names[0]}"
+            hint = f"did you mean {near}?" if near else f"the first link is {names[0]}"
             raise InputError(f"the result has no link {clean(wanted, 80)!r}; {hint}")
         return wanted
     switched = result.links.filter(pl.col("tier") != "host-up").select("link", "name")

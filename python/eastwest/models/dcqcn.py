@@ -36,7 +36,8 @@ class Dcqcn:
     """N flows at one congestion point; defaults as in Zhu et al. 2015, figure 14.
 
     Rates in bit/s on the link, times in seconds, the byte counter in bytes on the link, thresholds
-    in IP bytes. Raises `ValueError` for values that are not above zero or not finite.
+    in IP bytes. Raises `ValueError` for values that are not above zero or not finite, a probability
+    above 1, or ``max_bytes`` not above ``min_bytes``.
     """
 
     flows: float
@@ -104,7 +105,7 @@ class Dcqcn:
         return high
 
     def marking_small(self) -> float:
-        """Return the mark probability p at equilibrium, by a formula for small p (2016, sec. 3)."""
+        """Return the mark probability p at equilibrium for small p (Zhu et al. 2016, section 3)."""
         ends = 1 / self._counter_packets + 1 / self._timer_packets
         rate = self.share_pps
         return float((self._increase_pps * ends**2 / (self.alpha_timer_s * rate**2)) ** (1 / 3))

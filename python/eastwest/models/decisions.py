@@ -17,10 +17,11 @@ from eastwest.models.tcp_marked import TcpMarked
 
 #: Bytes of a frame on the link in addition to the MTU: preamble, header, check sequence and gap.
 _FRAMING_BYTES = 38
-#: Gains of the observer that estimates the rate of the flows and its growth, for the difference
-#: between counted and expected packets of an interval. They are small because the count varies by
-#: some 10 % by chance, while the rate itself varies by a few percent.
+#: Gain of the observer that corrects the estimated rate of the flows by the difference between
+#: counted and expected packets of an interval. It is small because the count varies by some 10 % by
+#: chance, while the rate itself varies by a few percent.
 _OF_RATE = 0.05
+#: Gain of the observer for the estimated growth of this rate, small for the same reason.
 _OF_GROWTH = 0.0006
 #: Gain, per interval, of the integrator that removes the mean error of the queue.
 _OF_AIM = 0.002
@@ -47,8 +48,9 @@ class HinfLoop(_OfFlows):
 
     name = "hinf-loop"
     look_ahead: bool = False
-    #: Weights of the H-infinity synthesis, see ``hinf.Weights``.
+    #: Rate ω_b at which the integrator removes an error, see ``hinf.Weights``.
     bandwidth: float = 0.1
+    #: Weight of noise in the H-infinity synthesis, see ``hinf.Weights``.
     noise: float = 1.0
 
     def __init__(self) -> None:
@@ -77,11 +79,13 @@ class HorizonLoop(_OfFlows):
     ahead_us: int = 20_000
     #: Weight ρ of changes of the rate, see ``horizon.Costs``.
     changing: float = 1.0
-    #: Load that is declared in advance: its rate as a share of the link. The next settings are its
-    #: first start, its duration, and the time between two starts (0: one start), in µs.
+    #: Rate of a load that is declared in advance, as a share of the link's rate.
     declared_share: float = 0.0
+    #: First start of the declared load, in µs.
     declared_from_us: int = 0
+    #: Duration of the declared load, in µs.
     declared_for_us: int = 0
+    #: Time between two starts of the declared load, in µs; 0: it starts once.
     declared_every_us: int = 0
 
     def __init__(self) -> None:
@@ -91,9 +95,9 @@ class HorizonLoop(_OfFlows):
         steps = max(2, round(self.ahead_us / self.interval_us))
         network = self.model.network(self.interval_s)
         self.programme = Programme(network, steps, Costs(changing=self.changing))
-        #: Estimated rate of all flows together, in packets/s; ``growth``: estimated increase of the
-        #: rate without marks, in packets/s².
+        #: Estimated rate of all flows together, in packets/s.
         self.rate_pps = 0.0
+        #: Estimated increase of the rate without marks, in packets/s².
         self.growth = self.model.growth
         #: Reductions of the growth by marks to which the flows have not reacted yet, by interval.
         self.taken = [0.0] * self.programme.past

@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-#: Number of nodes of the spectral discretisation of the delay. Below: number of frequencies for
-#: margins, and order of the Padé approximation.
+#: Number of nodes of the spectral discretisation of the delay.
 _NODES = 24
+#: Number of frequencies at which the loop gain is computed for margins.
 _FREQUENCIES = 1_500
+#: Order of the Padé approximation of the delay.
 _PADE_ORDER = 6
 #: Maximum number of time steps of an integration.
 MOST_STEPS = 5_000_000
@@ -70,7 +71,7 @@ class Margins:
     """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
 
     stable: bool
-    #: Gain margin in dB; for an unstable loop negative: the change of gain that makes it stable.
+    #: Gain margin in dB. For an unstable loop it is negative: the change that makes it stable.
     gain_db: float
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.

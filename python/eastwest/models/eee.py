@@ -81,7 +81,7 @@ class Policy:
         if not (self.stall_s >= 0 and math.isfinite(self.stall_s)):
             raise ValueError(f"the stall timer must be 0 s or more, not {self.stall_s} s")
         if self.stall_s > 0 and self.trigger > 1:
-            raise ValueError("a policy has either a holding timer or a stall timer, not both")
+            raise ValueError("a policy has a trigger above 1 frame or a stall timer, not both")
 
 
 @dataclass(frozen=True)

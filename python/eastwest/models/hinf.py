@@ -79,18 +79,21 @@ class Design:
     """Synthesised controller, and the properties of the control loop with it."""
 
     controller: Controller
-    #: Least γ by the bisection, and the norm of the closed loop with the returned controller and
-    #: Padé approximations of the delays, by python-control.
+    #: Least γ by the bisection.
     gamma: float
+    #: Norm of the closed loop with this controller and Padé approximations of the delays, computed
+    #: by python-control.
     norm: float
-    #: With the exact delays: whether the loop is stable, its rightmost root per second, and the
-    #: greatest singular value of the sensitivity (1 + L)⁻¹ over all frequencies.
+    #: Whether the loop with the exact delays is stable.
     stable: bool
+    #: Real part of the rightmost root of the loop with the exact delays, per second.
     rightmost: float
+    #: Greatest singular value of the sensitivity (1 + L)⁻¹ with the exact delays, over all
+    #: frequencies.
     peak: float
-    #: Gain margin (dB) and phase margin (degrees) by python-control; infinite for a loop with
-    #: several outputs.
+    #: Gain margin in dB, by python-control; infinite for a loop with several outputs.
     gain_db: float
+    #: Phase margin in degrees, by python-control; infinite for a loop with several outputs.
     phase_deg: float
 
     @property

@@ -30,14 +30,15 @@ class Loop(Queue):
     name = "closed-loop"
     #: Set point of the queue length in packets.
     set_point: int = 50
-    #: Time between two decisions, in µs; ``horizon_us`` is the time until a decision has an effect.
+    #: Time between two decisions, in µs.
     interval_us: int = 500
+    #: Time until a decision has an effect, in µs.
     horizon_us: int = 4500
     #: Whether the decision uses the queue predicted for one horizon ahead, not the present one.
     look_ahead: bool = True
-    #: Gains of the PI controller: share of marks per packet above the set point, and (``integral``)
-    #: per packet and second.
+    #: Proportional gain of the PI controller: share of marks per packet above the set point.
     proportional: float = 1e-4
+    #: Integral gain of the PI controller: share of marks per packet and second.
     integral: float = 1e-3
 
     def __init__(self) -> None:

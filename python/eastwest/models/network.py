@@ -58,8 +58,9 @@ class Flow:
     told_s: float = 0.0
     #: Maximum rate in packets/s; infinite: the capacity of the slowest link on the path.
     most_pps: float = math.inf
-    #: Maximum increase of the rate, in packets per second per second; ``falls``: maximum decrease.
+    #: Maximum increase of the rate, in packets per second per second.
     grows: float = math.inf
+    #: Maximum decrease of the rate, in packets per second per second.
     falls: float = math.inf
 
 
@@ -153,7 +154,7 @@ class Network:
 
     @property
     def most_pps(self) -> Numbers:
-        """Maximum rate of each flow in packets/s: its own limit, or else its slowest link's."""
+        """Maximum rate of each flow in packets/s: its limit, or the rate of its slowest link."""
         slowest = [min(q.capacity_pps for q in self.queues if q.name in f.over) for f in self.flows]
         own = np.array([flow.most_pps for flow in self.flows])
         return np.where(np.isfinite(own), own, slowest)
@@ -206,9 +207,9 @@ class Network:
     def linear(self) -> Delayed:
         """Return the linear model of the network near its fair rates, for H∞ synthesis.
 
-        The rate of a source follows the decision within an interval, λ̇ = (v − λ)/interval. The sum
-        of the delays of a loop is on the path from the source to the queue. Queues whose link the
-        fair rates do not fill are left out, because no rate can hold them above 0.
+        The rate of a source follows the decision within an interval, λ̇ = (v − λ)/interval. All
+        delays of a loop are added up on the path from the source to the queue. Queues whose link
+        the fair rates do not fill are left out, because no rate can hold them above 0.
         """
         _, full = self.shares()
         held = [place for place, is_full in enumerate(full) if is_full]
@@ -257,8 +258,9 @@ class Played:
     queues: Numbers
     #: Rates of the flows that the decision unit set, in packets/s.
     rates_pps: Numbers
-    #: Packets lost at full queues; ``idle``: share of its capacity that each link did not use.
+    #: Packets lost at each full queue.
     lost: Numbers
+    #: Share of its capacity that each link did not use.
     idle: Numbers
 
 

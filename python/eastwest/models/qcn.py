@@ -29,7 +29,7 @@ import numpy as np
 
 from eastwest.models.delay import Linear, Numbers, integrate, positive
 
-#: Number of levels of the quantised QCN feedback, and number of cycles of fast recovery.
+#: Two numbers: levels of the quantised QCN feedback, and cycles of fast recovery.
 _LEVELS, _RECOVERY = 63, 5
 
 

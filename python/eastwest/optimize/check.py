@@ -1,4 +1,4 @@
-"""Checks of an optimisation file: the scenario is checked with every value of every axis."""
+"""Checks of an optimisation file: the scenario is checked with the values of each axis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
 
 
 def source_of(spec: Spec) -> Source:
-    """Return the scenario of an optimisation: a file beside its file, or a shipped scenario."""
+    """Return an optimisation's scenario: a file beside the optimisation file, or a shipped one."""
     beside = spec.base_dir / spec.scenario
     return load_source(beside if beside.exists() else spec.scenario)
 
@@ -68,7 +68,10 @@ def overrides(spec: Spec, stage: Stage, settings: Settings) -> core.Overrides:
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
-    """Yield a few (stage, settings) that together have every value of every axis at least once."""
+    """Yield (stage, settings) that together have all stages, candidates and values of axes.
+
+    Of an axis with bounds there are only the two bounds, of a list of values at most 200.
+    """
     for stage in spec.stages:
         yield stage, spec.baseline.settings
     last = spec.stages[-1]

@@ -43,7 +43,7 @@ class OptimizeResult:
         self.path = Path(path)
         if read_summary(self.path) is None:
             raise FileNotFoundError(
-                f"{self.path} is not the folder of an optimisation: it has no summary.json for it"
+                f"{self.path} is not the folder of an optimisation: it has no summary.json of one"
             )
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class OptimizeResult:
 
         Columns are ``point`` (number), ``name``, ``origin``, ``stage``, ``on_front``,
         ``recommended``, ``failure``, one per setting, and four for each metric M of the goals and
-        limits: ``M`` (mean), ``M.low``, ``M.high``, ``M.change`` (share of the baseline).
+        limits: ``M`` (mean), ``M.low``, ``M.high``, ``M.change`` (from the baseline, as a share).
         """
         return kept.read_table(self.path, "points")
 

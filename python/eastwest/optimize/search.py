@@ -222,7 +222,7 @@ class Search:
         return sum(self.evaluator.known(wanted.key(seed))[0] is not None for seed in stage.seeds)
 
     def _runs_from(self, first: int, points: int) -> int:
-        """Return the number of runs from stage ``first`` on; ``points``: at the stage before it."""
+        """Return the number of runs from stage ``first`` on; the stage before has ``points``."""
         runs = 0
         for stage in self.spec.stages[first:]:
             points = self.spec.stages[first - 1].kept(points)

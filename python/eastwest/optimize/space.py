@@ -38,12 +38,12 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """Number of choices on the axis: the number of its rows, or of steps between its bounds."""
+        """Number of choices on the axis: the number of its rows, or ``STEPS`` + 1 with bounds."""
         return len(self.rows) if self.span is None else STEPS + 1
 
     @property
     def ordered(self) -> bool:
-        """Whether choices have an order: the axis has bounds, or a list of quantities."""
+        """Whether choices have an order: the axis has bounds, or 3 or more ascending numbers."""
         if self.span is not None:
             return True
         bounds = [Bound.read(row[0]) for row in self.rows] if len(self.paths) == 1 else []

@@ -66,7 +66,7 @@ class Stage:
     settings: dict[str, Any]
 
     def kept(self, points: int) -> int:
-        """Return the number of points that enter the next stage, after ``points`` points here."""
+        """Return how many points enter the next stage if this stage has ``points`` points."""
         wanted = math.ceil(self.keep * points) if self.keep < 1 else round(self.keep)
         return max(1, min(points, wanted))
 
@@ -192,7 +192,7 @@ def _check_decided_once(
 
 
 #: Message where neither the file nor its scenario has a measure to minimise or maximise.
-MISSING = 'is missing: this file or its scenario needs [goal], as "latency_us.p99" = "minimal"'
+MISSING = 'is missing: this file or its scenario needs [goal], such as "latency_us.p99" = "minimal"'
 
 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:

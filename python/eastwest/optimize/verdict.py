@@ -193,7 +193,11 @@ class Verdict:
         return [p for p in self.finalists if judge.dominates(self.standings[p.number], ours)]
 
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
-        """Return the ratio of a goal, recommended point / candidate, minus 1, with its interval."""
+        """Return the mean ratio of a goal, recommended point / candidate, minus 1.
+
+        The mean and its interval are over the seeds that both points have. None without such seeds,
+        or without a recommended point.
+        """
         chosen = self.recommended
         if chosen is None:
             return None
@@ -229,7 +233,7 @@ class Verdict:
                 ]
                 said = f"misses {'; '.join(missed)}"
             else:
-                said = f"is beaten in every goal by {_points(len(beaten))}"
+                said = f"is beaten by {_points(len(beaten))} (as good or better in every goal)"
                 if self.recommended in beaten:
                     said += ", the recommended one among them"
             found.append((point, said))

@@ -108,14 +108,15 @@ def sweep(
 ) -> SweepResult:
     """Run a sweep and return its folder.
 
-    ``source`` is a sweep file or a mapping of the same structure; with ``axes`` (paths and their
-    values) it is a scenario, as for ``eastwest.run``. ``seeds`` is a number of seeds, a list of
-    seeds, or an adaptive rule; ``set`` are further settings of all points. ``seeds`` and ``set``
-    override those of the file.
+    ``source`` is a sweep file or a mapping of the same structure. With ``axes`` (paths and their
+    values), ``source`` is a scenario, as for ``eastwest.run``. ``seeds`` is a number of seeds, a
+    list of seeds, or an adaptive rule; ``set`` are further settings of all points. ``seeds`` and
+    ``set`` override those of the file.
 
-    Runs that are in the store are not simulated again. ``jobs`` is the number of processes
-    (default: one for each core; 0 runs them in this process); with ``dask``, the address of a Dask
-    scheduler, its workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends
+    Runs that are in the run store (in the folder ``store``) are not simulated again. ``jobs`` is
+    the number of processes (default: one for each core; 0: runs are executed in this process).
+    ``dask`` is the address of a Dask scheduler, whose workers execute the runs instead
+    (docs/guide/cluster.md). ``resume`` continues or extends
     the sweep of an existing folder; ``force`` replaces the folder; ``retry`` runs failed runs
     again; ``yes`` confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that
     the scenario names, as for ``eastwest.run``. ``progress`` is a function that is called with the

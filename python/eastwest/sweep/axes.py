@@ -100,7 +100,7 @@ def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
         return None
     low, high = bounds
     if not same_kind(low, high):
-        entry.wrong("to", high.given, f"must be of the kind of from, {low.given} ({low.kind})")
+        entry.wrong("to", high.given, f"must be of the same kind as from, {low.given} ({low.kind})")
     elif low.number >= high.number:
         entry.wrong("to", high.given, f"must be more than from, {low.given}")
     elif log and low.number <= 0:

@@ -1,8 +1,9 @@
 """Checks of a sweep: problems of its settings, and axes that contradict each other.
 
-Every distinct value of every axis is checked once, in a scenario in which the other axes have their
-first value. This finds all problems of single settings without checking all combinations. A problem
-that only a combination has is found when this point is resolved, and only this point fails.
+Every distinct value of every axis (at most 10,000 of each) is checked once, in a scenario in which
+the other axes have their first value. This finds all problems of single settings without checking
+all combinations. A problem that only a combination has is found when this point is resolved, and
+only this point fails.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST_CHECKED = 10_000
 
 
 def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Read a sweep file; raise ``ProblemsError`` if it has problems.
+    """Return the sweep of a file or mapping; raise ``ProblemsError`` if it has problems.
 
     The error also lists problems that the settings of the file have in the scenario. Without
     problems of the file, the settings are checked later, by ``check``.
@@ -53,7 +54,7 @@ def no_scenario(error: Exception) -> Problem:
 def source_of(spec: Spec) -> Source:
     """Return the scenario of a sweep: a file beside the sweep file, or a shipped one.
 
-    A sweep file in the folder of a finished sweep has its scenario in that folder.
+    If neither exists, the scenario is in the folder of a finished sweep with this sweep file.
     """
     beside = spec.base_dir / spec.scenario
     if "\n" not in spec.scenario and beside.exists():
@@ -137,7 +138,7 @@ def refused(source: Source, variants: Iterable[core.Overrides]) -> list[Problem]
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Any, ...]]:
-    """Yield a few points that together have every value of every axis at least once."""
+    """Yield points that together have the values of every axis, at most 10,000 of each axis."""
     first = [axis.values[0] for axis in spec.axes]
     yield tuple(value for row in first for value in row)
     for place, axis in enumerate(spec.axes):

@@ -1,14 +1,15 @@
-"""Runs of a sweep on the workers of a Dask cluster: sends runs as orders, stores the results.
+"""Pool that executes the runs of a sweep on a Dask cluster: sends orders, stores results.
 
 The cluster is already running (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md
 explains how to start one. Workers need only the same build of Eastwest, and no shared disk. An
-order has the resolved scenario and the files that it reads; the result is sent back and is stored
-on this machine. remote.py is the code that a worker executes.
+*order* is one run that is sent to a worker, with its resolved scenario and the files that this
+scenario reads. The result is sent back and is stored on this machine. remote.py is the code that a
+worker executes.
 
 Failures and how they are handled:
 
-* a run's process dies (for example because memory is short): the driver tries it again, on another
-  worker where there is one, a bounded number of times;
+* a run's process dies (for example because memory is short): the sweep repeats the run, on another
+  worker where there is one, up to three times in all;
 * a worker dies: the scheduler assigns its runs to other workers; after several deaths in the same
   run (``distributed.scheduler.allowed-failures``) this run is reported as failed;
 * a worker has another build, or no Eastwest: the sweep stops and names both builds;
@@ -47,8 +48,8 @@ MOST_INPUT_BYTES = 256_000_000
 #: Command that installs the optional package dask.distributed.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: Number of runs that are sent to the scheduler before earlier runs end, so that workers are never
-#: idle. Clusters with more than 64 threads get four runs for each thread.
+#: Maximum number of unfinished runs at the scheduler: enough that workers are never idle. Clusters
+#: with more than 64 threads get four runs for each thread.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0
@@ -63,7 +64,7 @@ _MOST_PREPARED = 2000
 
 @dataclass(frozen=True)
 class _Prepared:
-    """The parts of an order that are equal for all seeds of a point: scenario and input files."""
+    """Scenario and input files for workers, which are equal for all seeds of a point."""
 
     text: str
     inputs: tuple[tuple[str, str], ...]
@@ -90,8 +91,8 @@ class Cluster:
         self._client: Client | None = None
         self._plain_build = ""
         self._queue: deque[Task] = deque()
-        #: Orders in progress: task, key in the store, and future, by the number of the order. Task
-        #: numbers are not used, because they start again after a probe.
+        #: Runs that were sent to workers: task, key in the run store, and future, by the number of
+        #: the order. Task numbers are not used, because they start again after a probe.
         self._sent: dict[int, tuple[Task, str, Future[Answer]]] = {}
         self._orders = 0
         #: Reports from threads of Dask: progress events, and numbers of finished orders.
@@ -100,7 +101,7 @@ class Cluster:
         self._given: dict[str, Future[bytes]] = {}
         self._given_bytes = 0
         self._mechanisms: tuple[tuple[str, ...], tuple[Future[bytes], ...]] = ((), ())
-        #: Addresses of workers on which a run has died, by (identity of the plan, seed).
+        #: Addresses of workers on which a run has died, by (hash of the scenario, seed).
         self._died: dict[tuple[str, int], set[str]] = {}
         self._threads: dict[str, int] = {}
         self._counted = 0.0
@@ -290,7 +291,7 @@ class Cluster:
         return replace(progress, number=self._sent[progress.number][0].number)
 
     def _finished_event(self, number: int) -> Event | None:
-        """Return the event of a finished order; None if its result must be requested again."""
+        """Return the event of a finished run; None if its result must be requested again."""
         if number not in self._sent:
             return None
         task, key, future = self._sent[number]
@@ -398,7 +399,7 @@ def connected(address: str, name: str) -> Client:
 
 
 def _check_address(address: str) -> None:
-    """Raise ``ValueError`` for an invalid address, because its client would hang in ``close``."""
+    """Raise ``ValueError`` for an invalid address, with which a client would hang in ``close``."""
     from distributed.comm.addressing import (  # noqa: PLC0415  an extra
         parse_address,
         parse_host_port,

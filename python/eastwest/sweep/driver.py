@@ -1,4 +1,4 @@
-"""Main loop of a sweep: runs in the store are used, all others are simulated and stored.
+"""Main loop of a sweep: runs in the run store are reused, all others are simulated and stored.
 
 The order is seed by seed over all points, so that an interrupted sweep has the same seeds for all
 settings. A run that fails does not stop the others. The tables of a sweep depend only on its file:
@@ -63,10 +63,11 @@ class Point:
     plan: Plan | None
     #: Reason why the simulator rejects this combination of settings; empty where it is valid.
     refused: str = ""
-    #: Numbers of seeds of the point: started so far; to be started in all (``target``); started and
-    #: not finished (``open``).
+    #: Number of seeds of the point that are started so far.
     given: int = 0
+    #: Number of seeds of the point that are to be started in all.
     target: int = 0
+    #: Number of seeds of the point that are started and not finished.
     open: int = 0
     #: Values, one for each finished run, of the metric of an adaptive rule.
     metric: list[float] = field(default_factory=list)

@@ -1,10 +1,10 @@
 """Time and memory of a sweep or a run, estimated before it starts.
 
 The estimate for a sweep comes from the store's records of its points. Without records, it comes
-from a probe: runs of the first, middle and last point, which count as runs of the sweep. A probe
-run that has not finished after a few seconds is extrapolated by the share it has done. The estimate
-for a single run comes from records of the same plan with other seeds, or else of the same scenario
-with other settings.
+from a probe: runs of the first, middle and last point, which count as runs of the sweep. If a probe
+run has not finished after a few seconds, its time is extrapolated from the share of the run that is
+done. The estimate for a single run comes from records of runs with equal settings and other seeds,
+or else of runs of the scenario with other settings.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An order has all inputs of the run: the resolved scenario and the content of the files that the
 scenario reads. Each thread of a worker executes its orders in a process (worker.py, as on the
-user's machine), so that a run that is killed, or too large for its node, does not end the worker.
+user's machine), so that the worker survives a run that is killed or needs too much memory.
 The process stays for later orders, and ends when there has been no order for a while. A run whose
 order was cancelled is stopped.
 
@@ -41,10 +41,11 @@ _LOOK_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class Order:
-    """A run that is sent to a worker; the contents of its input files are sent beside it."""
+    """A run that is sent to a worker; the contents of its input files are sent separately."""
 
-    #: Build of the simulator without the user's own mechanisms; ``build``: with them.
+    #: Build of the simulator without the user's own mechanisms.
     plain_build: str
+    #: Build of the simulator with the user's own mechanisms.
     build: str
     task: Task
     #: Key of the run in the run store.
@@ -56,8 +57,8 @@ class Order:
     family: str
     tables: bool
     warm_up_ps: int
-    #: Names of the files of mechanisms: a library, then Python files. Their contents follow those
-    #: of the inputs.
+    #: Names of the files of mechanisms: a library, then Python files. Their contents are sent after
+    #: the contents of the input files.
     mechanisms: tuple[str, ...] = ()
     library_sha256: str = ""
     #: Name of the Dask topic to which the worker sends the progress of the run.
@@ -117,7 +118,7 @@ def short(build: str) -> str:
 
 
 def _run_order(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
-    """Run an order in a process and return the last event; stop the run if it is cancelled."""
+    """Execute the run of an order and return the last event; stop the run if it is cancelled."""
     key = worker.get_current_task()
     slot.begin(order, contents)
     while True:
@@ -206,7 +207,7 @@ def plain(name: str) -> PurePosixPath:
     """Return a file name as a relative path; raise ``ValueError`` for absolute paths and ``..``."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
-        raise ValueError(f"a file with an impossible name: {name!r}; a relative path is needed")
+        raise ValueError(f"{name!r} is an impossible name of a file: a relative path is needed")
     return path
 
 

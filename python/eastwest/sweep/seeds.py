@@ -76,9 +76,9 @@ def _named(sweep: SweepResult) -> str:
 
 
 def _steady(sweep: SweepResult) -> dict[int, float]:
-    """Return the points at which no main metric varies with the seed, with the largest variation.
+    """Return by point the largest variation of a main metric with the seed, if below 0.1 %.
 
-    The variation is the standard deviation as a share of the mean; below 0.1 % it counts as none.
+    The variation is the standard deviation over the seeds as a share of the mean.
     """
     import polars as pl  # noqa: PLC0415  large
 

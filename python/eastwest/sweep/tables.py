@@ -6,7 +6,7 @@ The folder is written in one step. It has ``sweep.toml`` and ``scenario.toml`` (
 * ``runs.parquet``: one row per point and seed, with the settings and every metric. Nothing in it
   depends on the machine or on the order in which runs were made.
 * ``points.parquet``: one row per point and metric, with intervals over the seeds (stats.py).
-* ``comparisons.parquet``: one row per point and metric: the difference to the baseline point over
+* ``comparisons.parquet``: one row per point and metric: the mean difference to the baseline over
   the seeds that both have, with its paired interval. Where the baseline does not have a metric, the
   first point that has it is used instead.
 * ``costs.parquet``: wall and CPU time, memory and packet-hops of each run.
@@ -78,7 +78,7 @@ class SweepResult:
 
     @property
     def axes(self) -> list[str]:
-        """Paths of the settings that were varied; each is a column of every table."""
+        """Paths of the settings that were varied: columns of all tables but ``costs``."""
         return [path for axis in self.summary["axes"] for path in axis["paths"]]
 
     @property
@@ -234,7 +234,7 @@ def setting_columns(
     unit, such as ``20 packets``, are also numbers in a second column with the unit in its name,
     such as ``fabric.queue.limit_packets``. A TOML table is TOML text, and each of its keys is also
     a column, such as ``fabric.queue.kind``, which is null for tables without this key. ``cases``
-    has the names of all points on each axis with names: they are the column ``case``.
+    has the names of all points on each axis with names: the columns ``case``, ``case_2`` and so on.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -258,7 +258,7 @@ def setting_columns(
 
 
 def table_keys(values: Sequence[Any]) -> list[str]:
-    """Return the keys of the tables among values of an axis, with dots; none if there are many."""
+    """Return the dotted keys of the tables among values of an axis; empty if above 50 keys."""
     keys = dict.fromkeys(key for value in values for key in flat(value))
     return [*keys] if len(keys) <= _MOST_KEYS else []
 

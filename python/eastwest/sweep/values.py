@@ -94,8 +94,8 @@ def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
     """Return a suffix with a unit, such as ``_s``, and the settings as numbers in this unit.
 
     The suffix is appended to the name of the column of these numbers. It is empty for settings
-    without units. The result is None where a setting is neither a
-    number nor a text with a unit, or where units are of several kinds (``20 packets``, ``64 KB``).
+    without units. The result is None where a setting is neither a number nor a text with a unit, or
+    where units are of several kinds (``20 packets``, ``64 KB``).
     """
     if values and all(type(value) in {int, float} for value in values):
         return "", [float(value) for value in values]

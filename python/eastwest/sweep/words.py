@@ -118,10 +118,11 @@ def full(metric: str, there: Collection[str]) -> str:
 def of_workloads(there: Collection[str]) -> list[str]:
     """Return the metrics for the first columns of a table, where several workloads share a run.
 
-    For each workload, the metric is the 99th percentile of its own unit of work (the mean for jobs
-    and rounds). It is returned for the workload's window, and for the time while each other
-    workload was active. Only metrics in ``there`` are returned. The list is empty for a single
-    workload, unless its unit is the exchange or the transaction.
+    For each workload, the metric is the 99th percentile of the times of its own unit of work (the
+    mean for jobs and rounds). It is returned for the workload's window, and for the time while each
+    other workload was active. A single workload has these metrics only if its unit is the exchange
+    or the transaction. The 99th percentiles of the measures of applications follow. Only metrics in
+    ``there`` are returned.
     """
     found = []
     # The name of a workload may contain dots.

@@ -70,9 +70,9 @@ class Event:
     #: ``progress``; ``ready``: the process accepts runs.
     what: str
     message: str = ""
-    #: For ``progress``: share of the run that is done (0 to 1); ``wall_s``: wall time of the run so
-    #: far in s.
+    #: For ``progress``: share of the run that is done (0 to 1).
     share: float = 0.0
+    #: For ``progress``: wall time of the run so far, in s.
     wall_s: float = 0.0
 
 

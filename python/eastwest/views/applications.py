@@ -21,7 +21,7 @@ class Measure:
     workload: str
     #: Name of the measure without its unit, such as ``query``.
     name: str
-    #: Number and mean, percentiles and maximum in µs, by name of the statistic.
+    #: Number of durations; mean, percentiles and maximum in µs; by the name in the summary.
     statistics: Mapping[str, float]
 
 

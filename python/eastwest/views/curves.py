@@ -62,7 +62,8 @@ class Curves:
 
     metric: Metric
     axis: Axis
-    #: Name of the setting that distinguishes the curves; empty if several settings do.
+    #: Name of the setting that distinguishes the curves; empty for a single curve, or if several
+    #: settings distinguish them.
     by: str
     curves: list[Curve]
     #: Number of points that lack the setting of the axis, and are in no curve.
@@ -78,8 +79,9 @@ def curves(
 ) -> Curves:
     """Return a metric of a sweep along the setting ``x``, one curve for each value of ``by``.
 
-    Without ``measure``, it is the first metric of the sweep's table; ``x`` is the setting with the
-    most values by default, and ``by`` all others that vary. ``where`` selects points by settings.
+    ``measure`` is the name of the metric; by default, it is the first metric of the sweep's table.
+    By default, ``x`` is the setting with the most values, and ``by`` are all others that vary.
+    ``where`` selects points by settings.
     Settings are paths or their last parts, keys of tables (``fabric.queue.kind``), and ``case`` for
     the names of cases; ``x`` and ``by`` may be the columns of their numbers, such as
     ``fabric.queue.threshold_packets``. With several settings in ``x``, each point has the value of
@@ -144,7 +146,7 @@ def curves(
 
 
 class _Settings:
-    """Columns of settings of a sweep: those of its tables, then the keys of tables on its axes."""
+    """Settings of a sweep as columns: its axes, then the keys of TOML tables on these axes."""
 
     def __init__(self, sweep: SweepResult) -> None:
         self._sweep = sweep
@@ -186,7 +188,7 @@ class _Settings:
         return fitting[0]
 
     def said(self, columns: Sequence[int], value: Any) -> str:
-        """Return a value as text, of which a table has a short text."""
+        """Return a value of one of ``columns`` as text; a TOML table has a short text."""
         path = self.columns[columns[0]]
         return self._sweep.labels.get(path, {}).get(text(value), text(value))
 
@@ -271,7 +273,7 @@ def _determined(
 
 
 def _axis(label: str, given: Mapping[str, Any]) -> Axis:
-    """Return the axis of values, which are given by their texts."""
+    """Return the axis with this label; ``given`` has the values of the axis by their texts."""
     names = [shown(said, 100) for said in given]
     read = numbers([*given.values()])
     if read is None:

@@ -137,11 +137,11 @@ class Difference:
     until_s: float
     #: End of each run, in simulated s.
     ends_s: tuple[float, float]
-    #: What was compared, as table and column of time, such as ``flows.finish_s``.
+    #: Compared moments: table and column of time, such as ``flows.finish_s``.
     compared: list[str] = field(default_factory=list)
     #: First difference of each table that has one, the earliest first.
     tables: list[First] = field(default_factory=list)
-    #: Sentences, for the user, on what could not be compared, and why.
+    #: Sentences for the user: which tables could not be compared, and why.
     not_compared: list[str] = field(default_factory=list)
 
     @property
@@ -327,11 +327,11 @@ def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) ->
 
 
 def paired_flows(first: Evidence, second: Evidence) -> pl.DataFrame:
-    """Return flows of both runs in pairs: by workload, job, purpose, ends, and order of start.
+    """Return pairs of complete flows of both runs, with equal hosts, purpose and order of start.
 
-    Columns: ``workload``, ``job``, ``purpose``, ``src``, ``dst`` (names), ``order``, and for each
-    run ``flow``, ``fct_us``, ``retransmits`` and ``timeouts`` (``…_after`` of the second). A flow
-    that only one run has is not in the table.
+    Columns that are equal in both runs: ``workload``, ``job``, ``purpose``, ``src``, ``dst``
+    (names) and ``order``; columns of each run: ``flow``, ``fct_us``, ``retransmits`` and
+    ``timeouts`` (``…_after`` of the second). A flow that only one run has is not in the table.
     """
     ends = ("workload", "job", "purpose", "src", "dst")
     key = [*ends, "order"]

@@ -44,7 +44,7 @@ class Event:
     def covers(self, position: int) -> bool:
         """Whether the packet of the event carried the stream's byte at ``position``.
 
-        A packet without payload, such as a SYN, counts as its next byte.
+        A packet without payload, such as a SYN, counts as if it carried the next byte.
         """
         return self.stream_start <= position < self.stream_start + max(1, self.bytes)
 
@@ -99,7 +99,7 @@ class Evidence:
 
     @cached_property
     def events_until_s(self) -> float | None:
-        """Simulated time in s up to which events are recorded; None if there are none.
+        """Simulated time in s up to which events are recorded; None without recorded events.
 
         It is infinite if all events of the run were recorded.
         """
@@ -225,7 +225,7 @@ class Evidence:
 
 
 def pick_setting(settings: Any, *path: str) -> Any:
-    """Return the value of a setting in nested tables, such as ``measure``, ``events``; or None."""
+    """Return the value at a path in nested tables, such as ``measure``, ``events``; or None."""
     for key in path:
         if not isinstance(settings, dict) or key not in settings:
             return None
@@ -234,7 +234,7 @@ def pick_setting(settings: Any, *path: str) -> Any:
 
 
 def seconds(value: Any) -> float | None:
-    """Return a duration in the form of scenarios, such as ``"200 ms"``, in seconds."""
+    """Return a duration of a scenario, such as ``"200 ms"``, in seconds; None for other values."""
     if not isinstance(value, str):
         return None
     found = _SPAN.fullmatch(value)
@@ -248,12 +248,12 @@ def seconds(value: Any) -> float | None:
 
 
 def number(value: object) -> float:
-    """Return a number of a table as a float; 0 for None."""
+    """Return a number of a table as a float; 0 for other values."""
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:
-    """Return the least propagation delay in µs between nodes, over paths of fewest hops.
+    """Return the least propagation delay in µs from ``src`` to ``dst``, over paths of fewest hops.
 
     ``shape`` has the nodes and cables of the fabric (``core.topology``); None without a path.
     Hosts do not forward: a path through a host with several cards does not count.

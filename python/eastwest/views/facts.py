@@ -37,14 +37,14 @@ class Drawable(Result):
         self.left_out: dict[str, int] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """Read one table by name, without rows that start in the warm-up."""
+        """Return the table ``name`` without rows that start in the warm-up."""
         table = self.whole(name)
         if self.warm_up_s and name in STARTS:
             return table.filter(pl.col(STARTS[name]) >= self.warm_up_s)
         return table
 
     def whole(self, name: str) -> pl.DataFrame:
-        """Read one table by name, with rows that start in the warm-up."""
+        """Return the table ``name`` with rows that start in the warm-up."""
         table = super().table(name)
         real = [c for c, kind in table.schema.items() if kind.is_float()]
         wanted = [c for c in real if name != "flows" or c == "start_s"]
@@ -143,7 +143,7 @@ class Facts:
         return 0.0
 
     def bins(self, most: int) -> Bins:
-        """Return at most ``most`` bins over the run, each a whole number of sampling intervals."""
+        """Return at most ``most`` bins of the run; with samples, of whole sampling intervals."""
         if self.interval <= 0 or not np.isfinite(self.interval):
             return Bins(self.end / most, most)
         intervals = max(1, int(np.ceil(min(self.end / self.interval - 1e-6, 1e12))))
@@ -167,7 +167,7 @@ class Facts:
 
     @cached_property
     def drops_sampled(self) -> pl.DataFrame:
-        """Packets dropped over time, by tier of link: ``time_s``, ``tier``, ``packets``."""
+        """Packets dropped over time, by link: ``time_s``, ``link``, ``packets``, ``tier``."""
         if self.samples.height:
             return self._sampled("drops")
         events = self.events.filter(pl.col("what") == "drop")
@@ -177,7 +177,7 @@ class Facts:
 
     @cached_property
     def marks_sampled(self) -> pl.DataFrame:
-        """Packets marked (ECN) over time, by tier of link: ``time_s``, ``tier``, ``packets``.
+        """Packets marked (ECN) over time, by link: ``time_s``, ``link``, ``packets``, ``tier``.
 
         Results before format 9 have no rows.
         """

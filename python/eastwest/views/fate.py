@@ -6,7 +6,8 @@ apply, the first in this list counts:
 
 1. *timer*: the first byte missing at the receiver waits for the sender's retransmission timer. It
    lasts from the loss of that byte (or the previous timeout, where it was lost again) until the
-   timeout. Where the loss is not in the table, it begins one least timeout before, a lower bound.
+   timeout. Where the loss is not in the table, it begins one minimum timeout before the timeout,
+   which makes it a lower bound.
 2. *behind*: earlier messages of the stream are not yet delivered; TCP keeps the order.
 3. *recovery*: from a fast retransmit until everything outstanding at its start was acknowledged.
 4. *unnoticed*: from the loss of a byte of the message, or of one before it, until its sender
@@ -142,7 +143,7 @@ def _lost(loss: Event, timeout: Event, message: Message) -> bool:
 
 
 def is_handshake(timeout: Event) -> bool:
-    """Whether a timeout is of a SYN or SYN-ACK, which have no payload before them."""
+    """Whether the packet of a timeout is a SYN or SYN-ACK: no payload is outstanding."""
     return timeout.stream_start == 0 and timeout.bytes == 0
 
 
@@ -154,8 +155,8 @@ def _until(own: list[Event], first: Event, last: Event) -> bool:
 def recoveries(events: list[Event], message: Message) -> list[tuple[float, float]]:
     """Return the start and end (s) of each fast recovery of a message's sender.
 
-    A recovery ends with ``recovered``, with a timeout, or with the message. A repair after a
-    timeout does not begin with a fast retransmit, so its ``recovered`` is ignored.
+    A recovery ends with an event ``recovered`` or ``failed``, with a timeout, or with the message.
+    A repair after a timeout does not begin with a fast retransmit, so its ``recovered`` is ignored.
     """
     found: list[tuple[float, float]] = []
     begin: float | None = None
@@ -173,7 +174,11 @@ def recoveries(events: list[Event], message: Message) -> list[tuple[float, float
 
 
 def unnoticed(events: list[Event], message: Message) -> list[tuple[float, float]]:
-    """Return the times (s) from each loss of payload until the sender of a message reacts."""
+    """Return (loss, reaction) in simulated s for each loss of payload up to the message's end.
+
+    The sender reacts by fast recovery or a timeout; without a reaction, the second time is the end
+    of the message.
+    """
     own = [event for event in events if message.sent_by(event)]
     reactions = [event.time_s for event in own if event.what in {"recovery", "timeout", "failed"}]
     return [

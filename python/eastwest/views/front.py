@@ -61,10 +61,10 @@ class Trade:
 def trade(points: Points) -> Trade | None:
     """Return the latency of a sweep and the throughput or time that is traded for it.
 
-    The latency is the first 99th percentile that the sweep shows, or that of flows or packets. It
-    is traded for the first throughput that differs clearly between points; without one, for the
-    first other time that the sweep shows. None if one of the two metrics does not differ between
-    points.
+    The latency is the first tail (99th or 99.9th percentile of a time) that the sweep shows, or
+    else the 99th percentile of flows or packets. It is traded for the first throughput; without
+    one, for the first other time that the sweep shows. Only metrics count that differ clearly
+    between points. None if one of the two is missing.
     """
     tails = [m for m in points.wanted if _is_tail(m)]
     tails += [m for m in METRICS if m.path[-1] == "p99" and _is_tail(m)]

@@ -17,6 +17,7 @@ from eastwest.views.metrics import made
 
 #: Maximum number of points of a sweep that a sentence names.
 _MOST_NAMED = 6
+#: Maximum number of goals of a run that are shown.
 _MOST_LINES = 16
 
 
@@ -38,9 +39,10 @@ class Names:
     of: Callable[[int], str]
     #: Name of the only axis, which begins the name of each point; empty for several axes.
     axis: str = ""
-    #: Name of the numeric setting with the most values, and the lines of points along it; empty
-    #: without a numeric setting, and for a single axis.
+    #: Name of the numeric setting with the most values; empty without a numeric setting, and for a
+    #: single axis.
     setting: str = ""
+    #: Lines of points along this setting; empty if ``setting`` is empty.
     lines: tuple[Line, ...] = ()
 
     def listed(self, texts: Sequence[str], number: int | None = None) -> str:
@@ -52,7 +54,10 @@ class Names:
 
 
 def entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the goals in the summary of a run; empty where they are missing or damaged."""
+    """Return the goals in the summary of a run, without damaged entries; empty without goals.
+
+    Only the first 16 entries (``_MOST_LINES``) are read.
+    """
     found = summary.get("goals")
     if not isinstance(found, list):
         return []
@@ -111,7 +116,7 @@ def write(metric: str, value: float) -> str:
 
 
 def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
-    """Return sentences on the goals of the first result that has goals, for all results.
+    """Return sentences on how all results meet the goals of the first result that has goals.
 
     Each result is one run, so that there are no intervals.
     """
@@ -232,7 +237,7 @@ def _state(point: Mapping[str, Any]) -> str:
 
 
 def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the number of seeds that miss a limit, if not all seeds agree with its state."""
+    """Yield how many seeds miss a limit, as text, if not all seeds agree with its state."""
     beyond, seeds = pick(cell, "beyond"), pick(cell, "value", "n")
     # Sweeps of earlier versions have not counted the seeds.
     if beyond is None or seeds is None or seeds < 2:

@@ -75,7 +75,7 @@ class Samples:
         return found
 
     def by_link(self, column: str, most: int) -> tuple[pl.DataFrame, Floats]:
-        """Return the ``most`` links with the largest sums, by tier, and the sums (links, bins).
+        """Return the ``most`` links with the largest sums, ordered by tier, and sums (links, bins).
 
         ``column`` is the summed column of ``link_samples``: ``bytes``, ``drops`` or ``marks``. The
         value of a sampling interval is spread evenly over the bins that it covers.
@@ -140,7 +140,7 @@ def sent_title(tier: str, mean_bps: float, peak_bps: float) -> str:
 def longest_queue(links: pl.DataFrame, owner: str = "") -> str:
     """Return a title about the queue with the longest drain time.
 
-    ``owner`` says which nodes the links belong to, such as switches; it may be empty.
+    ``owner`` names the devices to which the links belong, such as switches; it may be empty.
     """
     fullest = links.sort("queue_max_us", descending=True).row(0, named=True)
     whose = f" of {owner}" if owner else ""

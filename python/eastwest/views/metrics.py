@@ -17,7 +17,7 @@ def times(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the comparison: a number of the summary, and the format of its values."""
+    """A number of the summary, with its title and the format of its values."""
 
     title: str
     #: Keys that lead to the number in the nested summary.
@@ -88,7 +88,7 @@ METRICS = (
 def told(shares: Iterable[float | None]) -> list[Metric]:
     """Return the metrics to show; metrics of energy only if links slept in some result.
 
-    ``shares`` are the shares of always-on energy that each result used.
+    ``shares`` has for each result the energy of its links as a share of links always awake.
     """
     slept = any(share is not None and share < 1 for share in shares)
     return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]

@@ -104,7 +104,7 @@ def factors(result: SweepResult) -> dict[tuple[int, str], str]:
 
 
 def value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> str:
-    """Return a mean as text, with half of its interval as a share of it, or with its ratio.
+    """Return a mean as text, with half of its interval in percent, or with the text ``factor``.
 
     An interval that reaches to 0 or below is shown by its upper end.
     """

@@ -76,7 +76,7 @@ def facts(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def warnings(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield limits of a run's results as (name, text): approximate mode, a deadlock."""
+    """Yield warnings on a run's results as (name, text): approximate mode, a deadlock."""
     s = result.summary
     said_of = (("mode", fidelity.error(s)), ("", fidelity.warning(s)), ("deadlock", deadlock(s)))
     yield from ((name, clean(said, 400)) for name, said in said_of if said)
@@ -186,7 +186,7 @@ class Measured:
 
 
 def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
-    """Yield the measure of each workload in its own unit, also while another was active."""
+    """Yield the times of each workload's units of work: in all, and while others were active."""
     for name, measures in s.get("workloads", {}).items():
         unit = first_unit(measures)
         if unit is None:
@@ -198,7 +198,7 @@ def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
 
 
 def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield a line for each workload and time.
+    """Yield (name, text) of each workload: its own times, also while others were active.
 
     A single workload whose unit is jobs, rounds or flows has other rows in the summary. These rows
     cover the whole run, so with a measuring window the workload has a line, too.

@@ -192,7 +192,7 @@ class Points:
     def name(self, point: int) -> str:
         """Return the settings of a point as text.
 
-        Of settings that grow together, only the first.
+        If several settings grow together, the text has only the first of them.
         """
         row = self.settings.get(point, [])
         return self._said(row, self._leading if row else []) or f"point {point}"
@@ -252,7 +252,8 @@ class Points:
     def estimates(self) -> dict[tuple[str, int], Estimate]:
         """Estimates by metric and point, in the units in which metrics are shown.
 
-        A point has no estimate of a statistic of jobs, rounds, flows or packets if it has none.
+        A point without jobs has no estimates of statistics of jobs; likewise for rounds, flows and
+        packets.
         """
         known = KNOWN | {".".join(metric.path): metric for metric in self.wanted}
         rows = self.table.filter(
@@ -314,7 +315,7 @@ class Points:
 
     @cached_property
     def _leading(self) -> list[int]:
-        """Columns of settings that identify a point; of settings that vary together, the first.
+        """Columns of settings that identify a point; of settings that grow together, the first.
 
         Settings of a random sample are all returned.
         """

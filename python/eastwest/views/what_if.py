@@ -15,7 +15,7 @@ from eastwest.views.metrics import Metric
 
 #: Name under which the network is listed among the services.
 NETWORK = "(network)"
-#: Column ``name``: the service of a call; its component if it has no service, as clients.
+#: Column ``name``: the service of a call; its component if this has no service (a client).
 _SERVICE = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
 
 #: Values of one number, one value for each seed; None if some run does not have it.

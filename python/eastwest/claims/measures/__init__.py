@@ -1,9 +1,9 @@
-"""Quantities that a claim file may name: values of one run, and measures over the runs of points.
+"""Quantities that a claim file may name: values of one run, and measures over several runs.
 
 A *value* is a number of one run: a metric of its summary (``rounds.goodput_bps``) or a function of
-its result registered with ``run_value``. A *measure* makes one number of the values at some points
-of a sweep, with its 95 % interval over seeds. Values and measures are pure functions; a claim file
-has no code. Functions that only one study needs are in the ``measures.py`` of its folder
+its result registered with ``run_value``. A *measure* computes one number from the values at some
+points of a sweep, mostly with a 95 % interval over seeds. Values and measures are pure functions; a
+claim file has no code. Functions that only one study needs are in the ``measures.py`` of its folder
 (of_study.py).
 """
 

@@ -1,4 +1,4 @@
-"""Building blocks of measures: points of a sweep with their values by seed, and the registries."""
+"""Building blocks of measures: points of a sweep with values by seed, registries of functions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Settings = Mapping[str, Any]
 
 
 class MeasureError(InputError):
-    """Error of a measure whose value, setting or table is missing in the runs."""
+    """Error of a measure that cannot be computed, for example because the runs lack a value."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured number with its 95 % interval, its text, and the rows from which it was made."""
+    """A measured number with its interval (95 %, for means), its text, and its rows."""
 
     value: float
     low: float | None = None
@@ -40,14 +40,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Sample:
-    """A point of a sweep: its settings, and the value of one quantity in every run, by seed."""
+    """A point of a sweep: its settings, and the values of one quantity in its runs, by seed."""
 
     #: Settings of the point by path, one for each axis: the first setting of the axis.
     settings: Settings
     values: Mapping[int, float]
     #: Settings that are equal at all points of the sweep, by path.
     fixed: Settings = field(default_factory=dict)
-    #: Further settings of axes that vary several settings together, by the path of the first.
+    #: For each axis, by the path of its first setting: the other settings that the axis varies.
     moved: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
@@ -85,7 +85,7 @@ class Data:
         self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
-        """Return the points whose settings equal ``at``, with one value of each of their runs.
+        """Return the points whose settings equal ``at``, with the number ``value`` of their runs.
 
         Settings are those of axes, and those that a sweep sets for all of its points. Where ``at``
         has a list, any member of the list fits; selection.py has the rules for tables. A sweep
@@ -100,8 +100,11 @@ class Data:
                 )
         found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
         if not found:
-            what = shown(wanted) or "any setting"
-            raise MeasureError(f"no run with {what} has a value {value}")
+            what = shown(wanted)
+            if what and not any(_fitting(sweep, wanted) for sweep in self.sweeps):
+                raise MeasureError(f"no run has the settings {what}")
+            which = f"the runs with {what}" if what else "all runs"
+            raise MeasureError(f"{which} have no value {value!r}")
         return found
 
     def _of(self, sweep: SweepResult, value: str, wanted: Settings) -> Iterator[tuple[int, Sample]]:
@@ -110,12 +113,7 @@ class Data:
         fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
         columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
         points: dict[int, tuple[dict[str, Any], dict[int, float]]] = {}
-        values = _axis_values(sweep)
-        fitting = {
-            number
-            for number in set(runs["point"].to_list())
-            if fits({**fixed, **sweep.settings(number)}, wanted, values)
-        }
+        fitting = _fitting(sweep, wanted)
         for row in runs.sort("point", "seed").iter_rows(named=True):
             if row["point"] not in fitting:
                 continue
@@ -129,16 +127,16 @@ class Data:
             yield number, Sample(first, numbers, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
-        """Return the only point whose settings equal ``at``; else raise ``MeasureError``."""
+        """Return the point whose settings equal ``at``; raise ``MeasureError`` unless it is one."""
         found = self.samples(value, at)
         if len(found) > 1:
             raise MeasureError(
-                f"{len(found)} points match, but exactly one is needed: {shown(at or {})}"
+                f"{len(found)} points match, but exactly one is needed: {shown(at or {}) or 'all'}"
             )
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
-        """Return (settings, seed, result with tables) of each run at points ``at``."""
+        """Return (settings, seed, result with tables) of each run whose settings equal ``at``."""
         found = [
             (sample.settings, seed, sweep.run(number, seed))
             for sweep in self.sweeps
@@ -146,7 +144,7 @@ class Data:
             for seed in sample.values
         ]
         if not found:
-            raise MeasureError(f"no runs with {shown(at or {})}")
+            raise MeasureError(f"no run has the settings {shown(at or {})}")
         return found
 
     def _value(self, sweep: SweepResult, row: Mapping[str, Any], value: str) -> float | None:
@@ -164,8 +162,18 @@ class Data:
         return None if row[value] is None else float(row[value])
 
 
+def _fitting(sweep: SweepResult, wanted: Settings) -> set[int]:
+    """Return the numbers of the points of a sweep that fit ``wanted``."""
+    fixed, values = sweep.summary["settings"], _axis_values(sweep)
+    return {
+        number
+        for number in set(sweep.runs["point"].to_list())
+        if fits({**fixed, **sweep.settings(number)}, wanted, values)
+    }
+
+
 def _paths(sweep: SweepResult) -> Iterator[str]:
-    """Yield the paths of a sweep's settings: axes, keys of tables on axes, and common ones."""
+    """Yield the paths of settings of a sweep: axes, keys of tables on axes, settings of all."""
     for path, values in _axis_values(sweep).items():
         yield path
         for value in values:
@@ -191,8 +199,9 @@ class Signature:
 
     name: str
     function: Measure
-    #: Type of each argument, and the names of the arguments that have no default.
+    #: Type of each argument, by name.
     types: Mapping[str, Any]
+    #: Names of the arguments that have no default.
     required: Sequence[str]
     #: Whether the measured number is a share, such as 0.074 for 7.4 %.
     share: bool = False
@@ -205,7 +214,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Known:
-    """Measures, and values of one run that its summary does not have, by name."""
+    """Registry by name: measures, and functions for values that a run's summary does not have."""
 
     measures: dict[str, Signature] = field(default_factory=dict)
     values: dict[str, RunValue] = field(default_factory=dict)
@@ -224,7 +233,7 @@ def _known(function: Callable[..., Any]) -> Known:
 
 
 def run_value(name: str) -> Callable[[RunValue], RunValue]:
-    """Return a decorator that registers a value of one run under a name."""
+    """Return a decorator that registers a function, which computes a value of a run, by name."""
 
     def register(function: RunValue) -> RunValue:
         _known(function).values[name] = function
@@ -237,7 +246,7 @@ def measure(name: str, *, share: bool = False) -> Callable[[Measure], Measure]:
     """Return a decorator that registers a measure: a function of data and further arguments.
 
     ``share`` declares that the measured number is a share (0.074 for 7.4 %): a claim that uses the
-    unit ``%`` needs the factor 100.
+    unit ``%`` needs a factor, mostly 100.
     """
 
     def register(function: Measure) -> Measure:

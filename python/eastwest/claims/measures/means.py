@@ -1,4 +1,4 @@
-"""Measures of claims: means over seeds, and reductions from one setting to another."""
+"""Measures of claims: means and maxima over seeds, and reductions between two settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
 
     With equal seeds both points have equal jobs and start times. The interval is that of the mean
     of ``1 − a/b`` over the seeds that both points have; ``a`` is the value at the point ``at``,
-    ``b`` the value at ``against``.
+    ``b`` the value at ``against``. Seeds for which ``b`` is 0 are left out.
     """
     pairs = _pairs(data.sample(value, at), data.sample(value, against))
     shares = [1 - ours / theirs for ours, theirs in pairs if theirs]

@@ -23,7 +23,8 @@ _KIND = "eastwest_measures"
 def known_in(study: Path) -> Known:
     """Return the measures and values that the claims of a study may name.
 
-    Raises ``InputError`` where the study's file cannot be executed, or defines a shared name.
+    Raises ``InputError`` where the study's file cannot be executed, or defines a
+    measure or value that has the name of a shared one.
     """
     if not (study / FILE).is_file():
         return SHARED

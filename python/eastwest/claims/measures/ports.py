@@ -30,9 +30,9 @@ _COLUMNS = (
 
 
 def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str) -> float:
-    """Return the sum of a column of the table ``drops``, over the rows of kinds, ECT and tier.
+    """Return the sum of a column of the table ``drops`` over the rows that fit the arguments.
 
-    Without ``kinds``, ``ect`` or ``tier``, all kinds, ECT values or tiers count.
+    Empty ``kinds``, ``ect`` or ``tier`` fit all kinds of packets, ECT values or tiers.
     """
     if column not in _COLUMNS:
         raise MeasureError(
@@ -53,7 +53,7 @@ def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str)
 def port_count(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean over seeds of a count of packets at ports, such as early drops, at one point.
+    """Return the mean count of packets at ports, such as early drops, over the runs at ``at``.
 
     ``column`` is the column of the table ``drops`` with the count, ``kinds`` are the kinds of
     packets that count. Without ``ect`` (``ect`` or ``not-ect``), packets with and without ECT
@@ -68,16 +68,17 @@ def port_count(
 def port_share(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean over seeds of the share (0 to 1) of some kinds of packets in a count.
+    """Return the mean share (0 to 1) of some packets in a count, over the runs at ``at``.
 
-    The count is a column of the table ``drops``, such as ``drops_early``, at one point of a sweep.
+    The count is the sum of a ``column`` of the table ``drops``, such as ``drops_early``, at ports
+    of ``tier``. The share is the part of the packets of these ``kinds`` with this ``ect``.
     """
     shares = []
     for _, _, result in data.results(at):
         whole = _counted(result, column, [], "", tier)
         if not whole:
             raise MeasureError(
-                f"{result.path}: {column} is 0 at all ports, so that a share of it is not defined"
+                f"{result.path}: {column} is 0 at these ports, so that a share of it is not defined"
             )
         shares.append(_counted(result, column, kinds, ect, tier) / whole)
     interval = mean_interval(shares)

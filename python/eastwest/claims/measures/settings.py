@@ -1,4 +1,4 @@
-"""Measures that compare many settings with one: savings, reductions, best settings and order.
+"""Measures over many settings: ratios and reductions from a reference, best setting, order.
 
 A *share* is the value at a point divided by the value at the point with which it is compared, seed
 by seed: runs with equal seeds have equal blocks and start times. Intervals are Student t intervals
@@ -30,7 +30,10 @@ Reading = Callable[[float], float]
 
 @measure("mean-ratio", share=True)
 def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str = "") -> Measured:
-    """Return the mean ratio of a value at some points to the value at another point."""
+    """Return the mean ratio of a value at points ``at`` to the value at ``against``, seed by seed.
+
+    ``of`` names the value at ``against``, if it is not ``value``.
+    """
     return _mean(data, value, at, against, lambda share: share, of)
 
 
@@ -38,7 +41,10 @@ def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str 
 def mean_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
-    """Return the mean relative reduction of a value at some points from another point."""
+    """Return the mean relative reduction of a value from points ``against`` to points ``at``.
+
+    ``of`` names the value at ``against``, if it is not ``value``.
+    """
     return _mean(data, value, at, against, lambda share: 1 - share, of)
 
 
@@ -46,7 +52,10 @@ def mean_reduction(
 def reduction_difference(
     data: Data, value: str, at: Settings, less: Settings, against: Settings
 ) -> Measured:
-    """Return the mean reduction at points ``at`` minus the reduction at ``less``, seed by seed."""
+    """Return the mean reduction at points ``at`` minus the mean reduction at points ``less``.
+
+    Both are relative reductions from the points ``against``; runs of equal seeds are compared.
+    """
     means = []
     for points in (at, less):
         pairs = _pairs(data, value, points, against)
@@ -65,7 +74,10 @@ def reduction_difference(
 
 @measure("saved-share", share=True)
 def saved_share(data: Data, value: str, whole: str, at: Settings, against: Settings) -> Measured:
-    """Return the share of one value in the reduction of another, both summed over all points."""
+    """Return the reduction of ``value``, divided by the reduction of ``whole``.
+
+    Both are reductions from ``against`` to ``at``, summed over all points.
+    """
     parts, wholes = (_saved(_pairs(data, each, at, against)) for each in (value, whole))
     shares = [
         parts[seed] / wholes[seed] for seed in sorted(parts.keys() & wholes.keys()) if wholes[seed]
@@ -92,8 +104,8 @@ def best_reduction(
     """Return the largest mean reduction of a value at any of the points ``at``.
 
     ``of`` names the value at the point ``against``, if it is not ``value``. With ``keeping``, only
-    points count at which the mean of the value ``keeping`` is lower than at ``keeping_against``
-    (default: ``against``) by at most the share ``loss``.
+    points count at which the mean of the value ``keeping`` is at least 1 − ``loss`` times its mean
+    at ``keeping_against`` (default: ``against``).
     """
     pairs = _pairs(data, value, at, against, of)
     if keeping:
@@ -119,7 +131,7 @@ def least_reduction(
 
 @measure("lower-share", share=True)
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the share of pairs whose mean at ``at`` is lower than the mean at ``against``.
+    """Return the share of pairs of points with a lower mean at ``at`` than at ``against``.
 
     The two points of a pair differ only in the settings that ``at`` and ``against`` name.
     """
@@ -143,7 +155,7 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Return the number on the axis ``along`` with the least mean (``highest``: the largest)."""
+    """Return the number on the axis ``along`` with the least (``highest``: largest) mean value."""
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -154,7 +166,7 @@ def best_place(data: Data, value: str, at: Settings, along: str, highest: bool =
 def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
     """Return Spearman's rank correlation between the numbers of an axis and the mean of a value.
 
-    1 means that the mean rises along the whole axis, -1 that it falls.
+    1 means that the mean rises along the whole axis, -1 that it falls. It is 0 for equal means.
     """
     places = _along(data, value, at, along)
     if len(places) < 3:
@@ -176,8 +188,9 @@ def reversed_pairs(
 
     ``measured`` and ``spread`` are the measured means and standard deviations of the points, in the
     order of the sweep. A pair counts if its measured means differ by more than the sum of the two
-    deviations. The interval begins at the number of pairs whose order is certain: their simulated
-    means differ by more than the sum of the half-widths of their two 95 % intervals.
+    deviations. The interval is not a confidence interval: it begins at the number of reversed pairs
+    whose order is certain, and ends at the number of all reversed pairs. An order is certain if the
+    simulated means differ by more than the sum of the half-widths of their two 95 % intervals.
     """
     samples = data.samples(value, at)
     if not len(samples) == len(measured) == len(spread):
@@ -240,9 +253,10 @@ def _pairs(
 ) -> list[tuple[Sample, Sample]]:
     """Return pairs: each point ``at``, and the point of ``against`` with which it is compared.
 
-    A single point of ``against`` is compared with all points ``at``. Of several, the chosen point
-    agrees in the axes that both points have and ``against`` does not name; if this is not unique,
-    it has the most equal settings. ``of`` names the value at this point, if it is not ``value``.
+    A single point of ``against`` is compared with all points ``at``. If there are several, the
+    chosen point has equal settings on the axes that both points have and ``against`` does not
+    name; among several of these, it has the most equal settings. ``of`` names the value at this
+    point, if it is not ``value``. Raises ``MeasureError`` where not exactly one point fits.
     """
     theirs = data.samples(of or value, against)
     pairs = []
@@ -275,7 +289,7 @@ def _agreeing(sample: Sample, other: Sample) -> int:
 
 
 def _shares(sample: Sample, other: Sample) -> dict[int, float]:
-    """Return by seed the value of ``sample`` divided by the value of ``other``."""
+    """Return by seed the value of ``sample`` divided by the value of ``other``, unless it is 0."""
     common = [seed for seed in sample.values if other.values.get(seed)]
     return {seed: sample.values[seed] / other.values[seed] for seed in common}
 

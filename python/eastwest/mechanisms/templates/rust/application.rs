@@ -1,8 +1,9 @@
 //! `@NAME@`: queries to many workers at once, each answered when all workers have responded, or at a
 //! deadline.
 //!
-//! What to change: `Settings` are the keys of the scenario, in the table of the workload; `ROLES` are
-//! the lists of hosts there; `Process` says what a process can do.
+//! Parts to change: `Settings` has the keys of the scenario, in the table of the workload; `ROLES`
+//! has the lists of hosts in this table; `FanOut` is a process. The methods of `Process` are the
+//! actions of a process.
 
 use eastwest::application::{
     Application, ApplicationModel, Content, Declared, Message, Place, Process, Role, Statistic,
@@ -57,12 +58,12 @@ const MEASURES: &[Statistic] =
     &[Statistic { name: "query", doc: "Time from a query to its answer." }];
 
 impl ApplicationModel for Settings {
-    /// All counters and measures: goals with another name are refused before the run.
+    /// Returns all counters and measures: goals with another name are refused before the run.
     fn declared(&self) -> Declared {
         Declared { counters: Some(COUNTERS.to_vec()), measures: Some(MEASURES.to_vec()) }
     }
 
-    /// Every host of a role gets a process of its own.
+    /// Returns a process; each host of a role has one.
     fn start(&self, _: &Place) -> Box<dyn Application> {
         Box::new(FanOut { settings: *self, asked: 0, open: BTreeMap::new() })
     }
@@ -76,7 +77,7 @@ struct Query {
     missing: usize,
 }
 
-/// A front end or a worker.
+/// Process of a front end or of a worker.
 #[derive(Debug)]
 struct FanOut {
     settings: Settings,
@@ -84,7 +85,7 @@ struct FanOut {
     open: BTreeMap<u64, Query>,
 }
 
-/// Value of the timer for the next query; that of a deadline is the number of the query.
+/// Value of the timer for the next query. The timer of a deadline has the number of its query.
 const NEXT: u64 = u64::MAX;
 
 impl Application for FanOut {
@@ -122,7 +123,7 @@ impl Application for FanOut {
 }
 
 impl FanOut {
-    /// Starts the timer of the next query, if there is one.
+    /// Starts the timer of the next query, unless all queries have been sent.
     fn await_query(&mut self, p: &mut Process) {
         if self.asked < self.settings.queries {
             let gap = exponential(self.settings.gap, p.random());
@@ -145,13 +146,13 @@ impl FanOut {
     }
 }
 
-/// Notes that a query is answered.
+/// Records the time of a query, and counts the query as completed.
 fn answer(p: &mut Process, query: Query) {
     p.measure("query", p.now().since(query.asked));
     p.complete(1);
 }
 
-/// Adds it to what scenarios can name; further mechanisms of this crate are added here.
+/// Registers the mechanism under its name in scenarios; register further mechanisms here.
 pub fn add(all: &mut Mechanisms) {
     all.application("@NAME@", "queries answered at a deadline", ROLES, Settings::read);
 }

@@ -1,9 +1,10 @@
 //! `@NAME@`: a congestion control with an additive increase and a multiplicative decrease of its own
 //! (AIMD; Chiu and Jain 1989).
 //!
-//! What to change: `Settings` are the keys of the scenario, below `[tcp.parameters]`; `on_ack` lets
-//! the window grow, `after_loss` cuts it. Finding losses, recovering from them and all timers are
-//! TCP's, as the scenario sets them. With `increase = 1` and `keep = 0.5` this is Reno.
+//! Parts to change: `Settings` has the keys of the scenario, in `[tcp.parameters]`; `on_ack`
+//! increases the window, `after_loss` reduces it. TCP itself detects and repairs losses and has all
+//! timers, by the settings of the scenario. With `increase = 1` and `keep = 0.5` this control is
+//! Reno.
 
 use eastwest::Mechanisms;
 use eastwest::congestion::{
@@ -26,19 +27,19 @@ impl Settings {
                 .range("0.01", "100"),
         );
         let keep: Fraction =
-            s.get(key("keep", "What a loss leaves of it.").default("0.7").range("0.1", "0.99"));
+            s.get(key("keep", "Window share after a loss.").default("0.7").range("0.1", "0.99"));
         Settings { increase: increase.0, keep: keep.0 }
     }
 }
 
 impl CongestionModel for Settings {
-    /// Every sender gets a control of its own.
+    /// Returns the congestion control of one sender; each sender has its own.
     fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl> {
         Box::new(Aimd { settings: self.clone(), rules: place.rules })
     }
 }
 
-/// The control of one sender.
+/// Congestion control of one sender.
 #[derive(Debug)]
 struct Aimd {
     settings: Settings,
@@ -54,7 +55,7 @@ impl CongestionControl for Aimd {
                 return;
             }
         }
-        // a segment for each of these many bytes acknowledged
+        // The window grows by one segment each time this number of bytes is acknowledged.
         let every = (w.cwnd as f64 / self.settings.increase) as u64;
         growth::additive(w, acked, every.max(1), ack.segment, counting);
     }
@@ -64,7 +65,7 @@ impl CongestionControl for Aimd {
     }
 }
 
-/// Adds it to what scenarios can name; further mechanisms of this crate are added here.
+/// Registers the mechanism under its name in scenarios; register further mechanisms here.
 pub fn add(all: &mut Mechanisms) {
     all.congestion("@NAME@", "AIMD with constants of its own", Settings::read);
 }

@@ -1,9 +1,10 @@
 //! `@NAME@`: a queue discipline that drops early on a linear ramp.
 //!
-//! What to change: `Settings` are the keys of the scenario, `probability` is the rule. A packet that
-//! comes while `min` packets or fewer wait is let in; between `min` and `max` it is signalled with a
-//! probability that grows from 0 to `max_probability`; from `max` on every packet is. To signal is to
-//! mark where the transport understands marks, and else to drop, unless `protection` spares it.
+//! Parts to change: `Settings` has the keys of the scenario, `probability` is the rule. A packet
+//! that arrives while at most `min` packets wait is enqueued. Between `min` and `max` waiting
+//! packets, it signals congestion with a probability that grows from 0 to `max_probability`, and
+//! from `max` on always. The signal is a mark if the transport understands marks. Otherwise the
+//! packet is dropped, or enqueued if the setting `protection` protects it.
 
 use eastwest::{Mechanisms, Stream};
 use eastwest::parameters::{Fraction, Section, key, read_signal};
@@ -20,11 +21,11 @@ struct Settings {
 }
 
 impl Settings {
-    /// Declares each key where it is read: default, range, meaning. All that is wrong with a
-    /// scenario is reported at once, and its result folder spells the defaults out.
+    /// Reads the settings. Each key is declared where it is read, with default, range and meaning,
+    /// so that all errors of a scenario are reported at once and result folders have all defaults.
     fn read(s: &mut Section, limit: Limit) -> Settings {
-        let min = s.get(key("min", "Packets up to which none is signalled.").default("5"));
-        let max = s.get(key("max", "Packets from which on all are.").default("15"));
+        let min = s.get(key("min", "Queue (packets) up to which none is signalled.").default("5"));
+        let max = s.get(key("max", "Queue (packets) at which all are signalled.").default("15"));
         s.demand(min < max, &["min", "max"], || "must be below `max`".to_owned());
         let max_probability: Fraction = s.get(
             key("max_probability", "Probability just below `max`.").default("1").range("0", "1"),
@@ -33,7 +34,7 @@ impl Settings {
         Settings { min, max, max_probability: max_probability.0, signal, limit }
     }
 
-    /// The probability of a signal while so many packets wait.
+    /// Returns the probability of a signal while `waiting` packets wait.
     fn probability(&self, waiting: usize) -> f64 {
         let (waiting, min, max) = (waiting as f64, f64::from(self.min), f64::from(self.max));
         if waiting >= max {
@@ -44,18 +45,19 @@ impl Settings {
 }
 
 impl QueueModel for Settings {
-    /// Every port gets a queue of its own, and with it random numbers of its own.
+    /// Returns the queue of one port; each port has its own queue and its own random numbers.
     fn start(&self, place: &Place) -> Box<dyn CustomQueue> {
         Box::new(Ramp { settings: self.clone(), random: place.random("@NAME@") })
     }
 
-    /// Where nothing waits nothing is signalled. A rule with an average would have to see all.
+    /// Whether the queue is called for packets that do not wait. This rule never signals them; a
+    /// rule with an average would need all packets.
     fn sees_all(&self) -> bool {
         false
     }
 }
 
-/// The queue of one port.
+/// Queue of one port.
 #[derive(Debug)]
 struct Ramp {
     settings: Settings,
@@ -76,7 +78,7 @@ impl CustomQueue for Ramp {
     }
 }
 
-/// Adds it to what scenarios can name; further mechanisms of this crate are added here.
+/// Registers the mechanism under its name in scenarios; register further mechanisms here.
 pub fn add(all: &mut Mechanisms) {
     all.queue("@NAME@", "drops early on a linear ramp", Settings::read);
 }

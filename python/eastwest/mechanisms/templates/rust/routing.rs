@@ -1,8 +1,8 @@
-//! `@NAME@`: a choice among equal paths, by flow but with a way out: the path that the flow's hash
-//! gives, unless more packets wait there than on a second one.
+//! `@NAME@`: a choice among equal paths: the path of the flow's hash, or a second path if many more
+//! packets wait for the first.
 //!
-//! What to change: `Settings` are the keys of the scenario, below `[fabric.routing_parameters]`;
-//! `choose` is the rule. It is asked for each packet with more than one shortest path.
+//! Parts to change: `Settings` has the keys of the scenario, in `[fabric.routing_parameters]`;
+//! `choose` is the rule. It is called for each packet that has more than one shortest path.
 
 use eastwest::Mechanisms;
 use eastwest::parameters::{Section, key};
@@ -17,7 +17,7 @@ struct Settings {
 impl Settings {
     fn read(s: &mut Section) -> Settings {
         let margin = s.get(
-            key("margin", "Packets that may wait more on the first path than on the second.")
+            key("margin", "Packets by which the first queue may be longer than the second.")
                 .default("10"),
         );
         Settings { margin }
@@ -25,20 +25,20 @@ impl Settings {
 }
 
 impl RoutingModel for Settings {
-    /// Every switch gets a choice of its own.
+    /// Returns the routing of one switch; each switch has its own.
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting> {
         Box::new(WayOut { margin: self.margin as usize, switch: place.switch })
     }
 }
 
-/// The choice of one switch.
+/// Routing of one switch.
 #[derive(Debug)]
 struct WayOut {
     margin: usize,
     switch: u32,
 }
 
-/// Two different paths for a flow, below `paths`; each switch has its own order.
+/// Returns the numbers (below `paths`) of two different paths of a flow; they depend on the switch.
 fn two_paths(flow_hash: u16, switch: u32, paths: usize) -> (usize, usize) {
     let mixed = (u32::from(flow_hash) ^ switch.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
     let (first, further) = ((mixed >> 16) as usize, (mixed & 0xffff) as usize);
@@ -54,7 +54,7 @@ impl CustomRouting for WayOut {
     }
 }
 
-/// Adds it to what scenarios can name; further mechanisms of this crate are added here.
+/// Registers the mechanism under its name in scenarios; register further mechanisms here.
 pub fn add(all: &mut Mechanisms) {
     all.routing("@NAME@", "by flow, unless much more waits there", Settings::read);
 }
