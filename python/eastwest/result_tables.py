@@ -91,7 +91,7 @@ class Tables:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """One row for each event of a connection, such as a drop or a timeout, in order of time.
+        """One row for each event of a connection or datagram, such as a drop or a timeout.
 
         Columns: time_s, what, connection, src, dst, kind, stream_start, bytes, link, cause.
         """

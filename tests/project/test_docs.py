@@ -464,7 +464,10 @@ def sketched(folder: Path, text: str) -> list[Path]:
                 made = mechanisms.write(name, kind, python=True)
                 found.append((made.folder / made.named).absolute())
     examples = ROOT / "docs" / "examples" / "mechanisms"
-    return [*found, *(examples / f"{n}.py" for n in ("pfabric", "conga", "hpcc") if f'"{n}"' in text)]
+    return [
+        *found,
+        *(examples / f"{n}.py" for n in ("pfabric", "conga", "hpcc") if f'"{n}"' in text),
+    ]
 
 
 def commands(page: Path) -> Iterator[list[str]]:
