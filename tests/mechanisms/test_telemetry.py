@@ -114,7 +114,7 @@ def test_hpcc_uses_95_percent_of_a_link_without_a_queue(flows: int) -> None:
         samples = run.table("queues").filter(
             pl.col("link") == row["link"][0], pl.col("time_s") > 2e-3
         )
-        return samples["bytes"].sum() / 1800, float(row["utilisation"][0])
+        return float(samples["bytes"].sum()) / 1800, float(row["utilisation"][0])
 
     own = f'congestion = "hpcc"\nparameters = {{ base_rtt = "8 us", flows = {max(flows, 2)} }}'
     run = ew.run(incast(flows, own), mechanisms=[HPCC])
