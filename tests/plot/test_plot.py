@@ -185,6 +185,12 @@ def test_pictures_of_nothing_say_so_and_wrong_names_are_refused(tmp_path: Path) 
     empty = folder(tmp_path / "empty")
     assert "No row of flows" in plot.cdf(empty).axes[0].get_title(loc="left")
     assert "measure.tcp_trace" in plot.windows(empty).axes[0].get_title(loc="left")
+    traced = inside(tmp_path / "traced")
+    for name in (999_999, "h99", "x->y"):
+        with pytest.raises(ew.InputError, match="no window of"):
+            plot.windows(traced, name)
+    some = plot.windows(traced, [1, "h0"]).axes[0]
+    assert len(some.get_lines()) >= len(plot.windows(traced, 1).axes[0].get_lines())
     assert "measure.flow_parts" in plot.flow_parts(empty).axes[0].get_title(loc="left")
     assert plot.losses(empty).axes[0].get_title(loc="left") == "No packet was lost"
     assert plot.marks(empty).axes[0].get_title(loc="left") == "No packet was marked"

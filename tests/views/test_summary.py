@@ -25,7 +25,7 @@ def test_statistics_nested_or_flat() -> None:
     assert tcp_counters(tcp) == "9 retransmits, 4 timeouts"
     told = {"ack": 1, "fin": 1, "full_window": 2, "syn": 0}
     assert tcp_counters(tcp | {"timeout_causes": told}) == (
-        "9 retransmits, 4 timeouts (2 lost window, 1 lost ACK, 1 lost FIN)"
+        "9 retransmits, 4 timeouts (2 full window lost, 1 lost ACK, 1 lost FIN)"
     )
     assert tcp_counters(None) == "none"
 

@@ -103,6 +103,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     let folded = name.to_lowercase().replace(['-', ' '], "_");
+    let sorted = |name: &str| {
+        let mut words: Vec<&str> = name.split('_').collect();
+        words.sort_unstable();
+        words.join("_")
+    };
+    let own_words = sorted(&folded);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates.into_iter().take(MOST_CANDIDATES) {
         let other = candidate.to_lowercase().replace('-', "_");
@@ -112,6 +118,9 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             && (other.starts_with(&folded) || other.ends_with(&folded))
         {
             distance = 2;
+        }
+        if distance > 1 && sorted(&other) == own_words {
+            distance = 1; // the words of the name in another order
         }
         let close = distance * 3 <= folded.len().max(other.len()).max(3);
         if close && best.is_none_or(|(least, _)| distance < least) {
@@ -129,6 +138,8 @@ mod tests {
     fn the_nearest_name_is_found_only_when_near() {
         let names = ["min_rto", "max_rto", "segment", "initial_window"];
         assert_eq!(nearest("minrto", names), Some("min_rto"));
+        assert_eq!(nearest("rto_min", names), Some("min_rto"));
+        assert_eq!(nearest("window_initial", names), Some("initial_window"));
         assert_eq!(nearest("Min-RTO", names), Some("min_rto"));
         assert_eq!(nearest("segmnet", names), Some("segment"));
         assert_eq!(nearest("window", names), Some("initial_window"));

@@ -274,12 +274,18 @@ def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:
     """Add a section on the sender's congestion window, if the result has a TCP trace of it."""
     if this.connection is None:
         return
-    trace = evidence.result.table("tcp_trace").filter(
-        (pl.col("connection") == this.connection)
-        & (pl.col("src") == this.src)
-        & pl.col("time_s").is_between(this.start_s, this.finish_s)
+    sender = evidence.result.table("tcp_trace").filter(
+        (pl.col("connection") == this.connection) & (pl.col("src") == this.src)
     )
+    trace = sender.filter(pl.col("time_s").is_between(this.start_s, this.finish_s))
     if trace.height == 0:
+        before = sender.filter(pl.col("time_s") < this.start_s).sort("time_s").tail(1)
+        if before.height:
+            window = number(before["cwnd_bytes"][0])
+            result.facts["cwnd_bytes_min"] = result.facts["cwnd_bytes_max"] = window
+            result.add(
+                "Congestion window of the sender", f"Window of {size(window)}, without a change."
+            )
         return
     low, high = trace["cwnd_bytes"].min(), trace["cwnd_bytes"].max()
     times = trace["srtt_us"].filter(trace["srtt_us"] > 0)

@@ -104,7 +104,8 @@ def _number(kind: str, id: int | str) -> int:
     text = str(id)
     if not text.isdecimal() or int(text) > _LARGEST:
         raise InputError(
-            f"{clean(text, 60)!r} is not an id: {a(kind)} is named by its number, from 0 on"
+            f"{clean(text, 60)!r} is not an id: {a(kind)} is named by its number, from 0 on; "
+            "eastwest explain RUN slowest lists the slowest ones with their numbers"
         )
     return int(text)
 

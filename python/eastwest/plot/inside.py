@@ -36,6 +36,7 @@ from eastwest.plot.style import (
 )
 from eastwest.results import Result
 from eastwest.units import clean, count, size, span, tier_words
+from eastwest.views.facts import Facts
 from eastwest.views.links import Samples
 from eastwest.views.series import Floats
 
@@ -81,33 +82,58 @@ def cdf(
     return figure
 
 
-def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
+def windows(result: Result, connections: Sequence[int | str] | int | str | None = None) -> Figure:
     """Draw congestion windows (solid) and slow-start thresholds (dotted) over time, in bytes.
 
     A mark shows each timeout of the sender. The run must have recorded ``measure.tcp_trace``.
-    ``connections`` are numbers of the column ``connection``; None: all. Of more than six senders,
-    the six with the most changes of their windows are drawn.
+    ``connections`` has numbers of the column ``connection``, and senders with the names that
+    ``measure.tcp_trace`` accepts: ``h0`` or ``h0->h3``; None: all. Of more than six senders, the
+    six with the most changes of their windows are drawn. Each line ends at the end of the run.
+
+    Raises ``InputError`` if a number or name belongs to no traced window.
     """
     trace = result.tcp_trace.drop_nulls().filter(pl.col("time_s").is_finite())
-    if connections is not None:
-        trace = trace.filter(pl.col("connection").is_in(list(connections)))
     if trace.height == 0:
         return empty("No window was traced: name senders in measure.tcp_trace")
+    if connections is not None:
+        one = isinstance(connections, int | str)
+        wanted = [connections] if one else list(connections)  # type: ignore[arg-type]
+        trace = pl.concat([_traced(result, trace, each) for each in wanted]).unique(
+            maintain_order=True
+        )
     counted = trace.group_by("connection", "src", "dst").len()
     shown = counted.sort(["len", "connection", "src"], descending=[True, False, False])
     shown = shown.head(_MOST_WINDOWS)
     with sheet() as (figure, axes):
         timeouts = _timeouts(result)
-        end = float(np.max(trace["time_s"].to_numpy()))
+        end = max(float(np.max(trace["time_s"].to_numpy())), Facts(result).end)
         scale = time_axis(axes, end)
         for number, row in enumerate(shown.iter_rows(named=True)):
-            _window(axes, (trace, timeouts), row, scale, color(number))
+            _window(axes, (trace, timeouts), row, (scale, end), color(number))
         axes.yaxis.set_major_formatter(lambda value, _: size(value))
         axes.set(ylim=(0, None), ylabel="congestion window")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         more = counted.height - shown.height
         axes.set_title("Windows over time" + (f"; {count(more)} more not shown" if more else ""))
     return figure
+
+
+def _traced(result: Result, trace: pl.DataFrame, wanted: int | str) -> pl.DataFrame:
+    """Return the rows of ``trace`` of a connection or sender."""
+    if isinstance(wanted, int):
+        rows = trace.filter(pl.col("connection") == wanted)
+    else:
+        names = Facts(result).hosts
+        ends = [each.strip() for each in wanted.split("->", 1)]
+        numbers = [names.index(each) if each in names else -1 for each in ends]
+        rows = trace.filter(pl.col("src") == numbers[0])
+        rows = rows.filter(pl.col("dst") == numbers[1]) if len(numbers) > 1 else rows
+    if rows.height == 0:
+        raise InputError(
+            f"no window of {clean(str(wanted), 60)!r} was traced: write a number of the column "
+            "connection of tcp_trace, a sender h0, or a stream h0->h3"
+        )
+    return rows
 
 
 def _timeouts(result: Result) -> pl.DataFrame:
@@ -119,17 +145,21 @@ def _window(
     axes: Axes,
     tables: tuple[pl.DataFrame, pl.DataFrame],
     row: Mapping[str, int],
-    scale: float,
+    time: tuple[float, float],
     shade: str,
 ) -> None:
     own = (pl.col("connection") == row["connection"]) & (pl.col("src") == row["src"])
     trace, events = (table.filter(own) for table in tables)
     one = trace.sort("time_s", maintain_order=True)
+    scale, end = time
     at = one["time_s"].to_numpy() * scale
     window = one["cwnd_bytes"].to_numpy()
+    # the last window stays until the end of the run
+    at, window = np.append(at, end * scale), np.append(window, window[-1])
     name = f"h{row['src']} → h{row['dst']} ({row['connection']})"
     axes.step(at, window, where="post", color=shade, lw=1.2, label=name)
     threshold = one["ssthresh_bytes"].to_numpy().astype(np.float64)
+    threshold = np.append(threshold, threshold[-1])
     # Before the first loss the threshold is a very large number, which has no meaning in the
     # picture.
     most = float(window.max()) * 1.5
@@ -160,7 +190,9 @@ def losses(result: Result) -> Figure:
             axes.plot(timeouts * scale, level, "|", color=INK, ms=6, label=label, clip_on=False)
         axes.set(ylabel=f"packets lost in {span(samples.width)}")
         legend_above(axes)
-        axes.set_title(f"{count(float(total.sum()))} packets lost")
+        later = int(result.links["drops"].sum()) - int(total.sum())
+        more = f"; {count(later)} more after the last interval" if later > 0 else ""
+        axes.set_title(f"{count(float(total.sum()))} packets lost{more}")
     return figure
 
 

@@ -7,7 +7,7 @@ WORDS = {
     "syn": ("lost SYN", "the SYN was lost"),
     "syn_ack": ("lost SYN-ACK", "the SYN-ACK, or the ACK that answers it, was lost"),
     "request": ("lost request", "the only segment of the message was lost"),
-    "full_window": ("lost window", "the whole window was lost"),
+    "full_window": ("full window lost", "the whole window was lost"),
     "tail": ("lost tail", "the end of the message was lost, so no duplicate ACKs followed"),
     "few_duplicates": (
         "too few duplicate ACKs",
@@ -23,7 +23,7 @@ WORDS = {
 
 
 def short(cause: str) -> str:
-    """Return the name of a cause for a count: ``lost window``."""
+    """Return the name of a cause for a count: ``full window lost``."""
     return WORDS[cause][0] if cause in WORDS else cause.replace("_", " ")
 
 
