@@ -1,7 +1,7 @@
 """Draws the pictures of the documentation again, each by the commands listed for it.
 
 ``docs/images/pictures.toml`` lists them. A picture is replaced only when all of its commands have
-succeeded and have written it.
+succeeded and have written it. Screenshots get a palette of 256 colours, as figures have.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from eastwest.plot.picture import with_palette
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images"
@@ -33,7 +35,7 @@ def draw(name: str, commands: list[str]) -> None:
             print(f"$ {command}", flush=True)
             subprocess.run(["sh", "-ec", command], check=True, cwd=ROOT, env=environment)
         beside = FOLDER / f".{name}.new"
-        beside.write_bytes(out.read_bytes())
+        beside.write_bytes(with_palette(out.read_bytes()))
         beside.replace(FOLDER / name)
 
 

@@ -277,7 +277,7 @@ def test_goals_have_counters_and_measures() -> None:
     metrics = [each["metric"] for each in result.summary["goals"]]
     assert metrics == ["applications.app.all_us.max", "applications.app.counters.hops"]
     absent = '[goal]\n"applications.other.all_us.max" = "< 1 s"\n'
-    with pytest.raises(InputError, match=r"after applications\. comes a workload"):
+    with pytest.raises(InputError, match=r'after "applications\." comes a workload'):
         ew.run(scenario("chain", absent), mechanisms=[Chain])
 
 

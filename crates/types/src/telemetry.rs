@@ -1,6 +1,7 @@
 //! In-band network telemetry (INT): what a switch port writes into a packet.
 
-use crate::{Rate, Time};
+use crate::rate::Rate;
+use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
 /// State of a switch port when it began to send a packet, as INT records it (P4.org, *In-band
