@@ -155,7 +155,9 @@ def test_the_law_that_made_a_sample_fits_it(name: str) -> None:
 def test_packets_that_the_sample_leaves_out_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all("note" not in level.as_json() for level in levels.levels(book(NEZHA)))
     found = book(NEZHA)
-    found.trees[0].calls[-1].request_bytes = 5000 * levels.SEGMENT
+    calls = found.trees[0].calls
+    remote = next(c for c in calls[1:] if calls[c.parent].component != c.component)
+    remote.request_bytes = 5000 * levels.SEGMENT
     packets = levels.levels(found)[-1]
     long = "1 message of more packets count with 1,000 packets each"
     assert packets.as_json()["note"] == long

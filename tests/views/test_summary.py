@@ -107,4 +107,6 @@ def test_a_run_without_packets_has_no_latency(tmp_path: Path) -> None:
     none = spread_of(0, 0.0)
     said = dict(rows(result_of(tmp_path, {"latency_us": none, "throughput_bps": 0.0})))
     assert said["latency"] == "no packet arrived"
+    approximate = {"latency_us": none, "fidelity": "flow"}
+    assert dict(rows(result_of(tmp_path, approximate)))["latency"] == "packets are not simulated"
     assert said["throughput"] == "0 bit/s per host (payload of complete flows)"

@@ -20,6 +20,7 @@ from eastwest.views.latency import quantile
 from eastwest.views.links import upward
 from eastwest.views.series import percentile
 from eastwest.views.settings import flat, tree
+from eastwest.views.summary import without_packets
 from eastwest.work_units import Unit, first_unit, window_words
 
 #: Kinds of packets for which drops are counted, and their names.
@@ -166,7 +167,7 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
         ),
         (
             "packet latency, with ACKs",
-            *both(("latency_us", "count"), "no packet arrived", "latency_us"),
+            *both(("latency_us", "count"), without_packets(s), "latency_us"),
         ),
         ("packets dropped", units.count(drops), lost),
         *transports.repairs(result),
