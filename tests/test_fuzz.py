@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from eastwest import fuzz
+from eastwest import core, fuzz
 from eastwest.cli import app
-from eastwest.errors import InputError
+from eastwest.errors import InputError, MechanismError
 
 pytestmark = pytest.mark.slow
 
@@ -69,3 +70,16 @@ def test_a_setting_that_each_case_is_to_have_must_exist(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "did you mean fabric.pfc?" in done.output
     done = run("--cases", 1, "--have", "fabric.queue.kind=rad", "--out", tmp_path)
     assert done.exit_code == 2 and "adaptive-red" in done.output
+
+
+def test_each_case_that_may_have_failed_has_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*arguments: Any) -> None:
+        raise MechanismError("Faulty failed")
+
+    monkeypatch.setattr(core, "fuzz", failing)
+    watchdog = fuzz.Watchdog(lambda done, failed: None, 7, {5: 0.0, 3: 0.0})
+    with pytest.raises(MechanismError) as error:
+        fuzz._judged(watchdog)
+    again = "eastwest fuzz --seed 7 --first {} --cases 1"
+    commands = f"{again.format(3)}; {again.format(5)}"
+    assert str(error.value) == f"Faulty failed (one of the cases 3, 5: {commands})"

@@ -414,6 +414,14 @@ def drill(text: str, profile: str | None, altered: bool) -> DrillResult:
     return _core.drill(text, profile, altered)
 
 
+def mechanism_name_problem(kind: str, name: str) -> str | None:
+    """Return why a mechanism of the user cannot have a name; None if it can.
+
+    ``kind`` is ``queue``, ``congestion``, ``routing`` or ``application``.
+    """
+    return _core.mechanism_name_problem(kind, name)
+
+
 def version() -> str:
     """Return the version of the simulator."""
     return _core.version()

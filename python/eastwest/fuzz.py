@@ -179,10 +179,9 @@ class Watchdog:
         self.since = {case: self.since.get(case, now) for case in current}
         for case, started in self.since.items():
             if now - started > LONGEST_S:
-                again = f"eastwest fuzz --seed {self.seed} --first {case} --cases 1"
                 sys.stderr.write(
                     f"eastwest: a generated scenario has not ended in {LONGEST_S:.0f} s; "
-                    f"repeat it with: {again}\n"
+                    f"repeat it with: {_again(self.seed, case)}\n"
                 )
                 sys.stderr.flush()
                 os._exit(3)
@@ -259,8 +258,14 @@ def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
         if not watchdog.since:
             raise
         cases = ", ".join(str(case) for case in sorted(watchdog.since))
-        again = f"eastwest fuzz --seed {watchdog.seed} --first {cases} --cases 1"
-        raise MechanismError(f"{error} (case {cases}: {again})", error.trace) from error
+        which = "case" if len(watchdog.since) == 1 else "one of the cases"
+        again = "; ".join(_again(watchdog.seed, case) for case in sorted(watchdog.since))
+        raise MechanismError(f"{error} ({which} {cases}: {again})", error.trace) from error
+
+
+def _again(seed: int, case: int) -> str:
+    """Return the command that repeats one case of a campaign."""
+    return f"eastwest fuzz --seed {seed} --first {case} --cases 1"
 
 
 def _level(text: str, known: Sequence[Level]) -> Level:

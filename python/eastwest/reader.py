@@ -247,10 +247,13 @@ class Table:
         """Return a list of up to ``most`` texts that are not empty."""
         given = self.content.get(key, [*otherwise])
         good = isinstance(given, list) and all(isinstance(each, str) and each for each in given)
-        if good and len(given) <= most:
-            return tuple(given)
-        self._not(key, given, wanted)
-        return ()
+        if not good:
+            self._not(key, given, wanted)
+            return ()
+        if len(given) > most:
+            self.wrong(key, None, f"has {len(given):,} entries; at most {most:,} are allowed")
+            return ()
+        return tuple(given)
 
     def settings(self, key: str, wanted: str = _SETTINGS) -> dict[str, Any]:
         """Return the settings in the table ``key``, by path; empty where it is missing or wrong."""

@@ -20,6 +20,7 @@ from eastwest.errors import InputError
 from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
 from eastwest.memory import Watched
+from eastwest.notes import host_cores
 from eastwest.progress import RunWords, watched
 from eastwest.results import Result, TargetFolder, frame, pick, write_result
 from eastwest.unfinished import Keeper
@@ -239,6 +240,8 @@ def measured(
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_window(summary)]
     summary["notes"] += [note for _, note in notes.of_run(summary)]
+    if "hosts" in summary:
+        summary["notes"] += host_cores.of_run(summary, frame(raw["tables"]["links"]))
     summary["notes"] += _of_mechanisms(summary)
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []

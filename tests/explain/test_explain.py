@@ -245,8 +245,23 @@ def test_what_was_beside_a_flow_is_counted(tmp_path: Path) -> None:
     # time.
     assert beside[1] == (
         "Port leaf0->h3 meanwhile: queue up to 80 packets (120 kB) in samples, "
-        "50 % of its rate used, 10 packets lost, of all flows."
+        "50 % of its rate used, 10 packets of all flows lost in the samples that cover this time."
     )
+
+
+def test_losses_in_the_first_sample_of_a_flow_are_counted(tmp_path: Path) -> None:
+    # The flow begins and ends within a sample: both count, and the samples around them do not.
+    tables: dict[str, Any] = {
+        "flows": [flow(0, start_s=1.0005, fct_us=3000.0)],
+        "traffic": [{"time_s": 1e-3 * i, "tier": "host-down"} for i in range(1, 1013)],
+        "link_samples": [
+            {"time_s": 1e-3 * i, "link": TO_H3, "bytes": 1, "drops": drops}
+            for i, drops in ((1000, 1000), (1001, 100), (1002, 7), (1004, 10), (1005, 1000))
+        ],
+    }
+    story = explain(folder(tmp_path / "r", tables), "flow", 0)
+    beside = next(s for s in story.sections if s.title == "At the same time").lines
+    assert "117 packets of all flows lost in the samples that cover this time." in " ".join(beside)
 
 
 def test_the_window_is_told_where_it_was_traced(tmp_path: Path) -> None:

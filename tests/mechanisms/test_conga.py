@@ -109,6 +109,35 @@ def test_it_leaves_a_link_that_has_failed() -> None:
     assert first > 0.6 * FULL
 
 
+def dual_homed(**settings: Setting) -> ew.Result:
+    """A run in which each host has cards at two leaves, so that feedback reaches other leaves."""
+    text = (
+        'schema = 1\n[fabric]\nkind = "leaf-spine"\nleaves = 4\nhosts_per_leaf = 4\nspines = 4\n'
+        'cards = 2\nhoming = "multi-homed"\nhost_rate = "10 Gbit/s"\nuplink_rate = "10 Gbit/s"\n'
+        f'{CONGA_HERE}\n[[workload]]\nname = "a"\nkind = "all-to-all"\nbytes = "50 KB"\n'
+    )
+    return ew.run(text, set=settings, mechanisms=[CONGA])
+
+
+def test_feedback_for_another_leaf_is_ignored() -> None:
+    run = dual_homed()
+    assert run.summary["flows"]["completed"] == run.summary["flows"]["count"] > 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "says"),
+    [
+        ("period", "0 s", "period must be above 0 s"),
+        ("share", 0.0, "share must be above 0 and at most 1, not 0.0"),
+        ("share", 1.5, "share must be above 0 and at most 1, not 1.5"),
+    ],
+)
+def test_settings_without_a_meaning_are_refused(setting: str, value: Setting, says: str) -> None:
+    path = f"fabric.routing_parameters.{setting}"
+    with pytest.raises(ew.InputError, match=says):
+        dual_homed(**{path: value})
+
+
 class Tell(ew.Routing):
     """Takes paths by hash, and checks the tags of packets."""
 

@@ -122,7 +122,7 @@ class Turns(ew.Routing):
     def choose(self, choice: ew.Choice) -> int:
         assert len(choice.queued_packets) == choice.paths
         self.turn += 1
-        return self.turn
+        return self.turn % choice.paths
 
 
 class Halves(ew.Congestion):
@@ -208,11 +208,97 @@ def test_an_exception_of_a_sketch_ends_the_run_with_its_traceback() -> None:
     assert not any(Path("results").glob("*"))
 
 
-@pytest.mark.parametrize("answer", ["None", "7", "'MARK'", "True + 9"])
+@pytest.mark.parametrize("answer", ["None", "7", "'MARK'", "True", "1", "0.0"])
 def test_a_wrong_verdict_is_named(answer: str) -> None:
     file, text = written("ramp", changes={"return ew.Verdict.ENQUEUE": f"return {answer}"})
     with pytest.raises(ew.InputError, match=r"Ramp\.at_enqueue must return an eastwest\.Verdict"):
         ew.run(text, mechanisms=[file])
+
+
+class Trims(ew.Queue):
+    """Trims what does not fit, without saying that it trims."""
+
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        return ew.Verdict.ENQUEUE if arrival.fits else ew.Verdict.TRIM
+
+
+class TrimsLate(ew.Queue):
+    """Trims packets at the head of the queue, which is impossible."""
+
+    def at_dequeue(self, head: ew.Head) -> ew.Verdict:
+        return ew.Verdict.TRIM
+
+
+class Counts(ew.Queue):
+    """Returns a number for a verdict at the head of the queue."""
+
+    def at_dequeue(self, head: ew.Head) -> ew.Verdict:
+        return 1  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("class_", "says"),
+    [
+        (Trims, "Trims.at_enqueue must return an eastwest.Verdict, and TRIM only if the class"),
+        (TrimsLate, "TrimsLate.at_dequeue must return an eastwest.Verdict other than TRIM"),
+        (Counts, "Counts.at_dequeue must return an eastwest.Verdict other than TRIM, not 1"),
+    ],
+)
+def test_a_verdict_that_the_queue_cannot_carry_out_is_named(class_: type, says: str) -> None:
+    queue = f'queue = {{ kind = "{sketch.describe(class_).name}", limit = "3 packets" }}'
+    with pytest.raises(ew.InputError, match=re.escape(says)):
+        ew.run(scenario(queue), mechanisms=[class_])
+
+
+@pytest.mark.parametrize("answer", ["choice.paths", "99", "-1", "None", "0.5"])
+def test_a_wrong_number_of_a_path_is_named(answer: str) -> None:
+    Path("beyond.py").write_text(
+        "import eastwest as ew\n\nclass Beyond(ew.Routing):\n    def choose(self, choice):\n"
+        f"        return {answer}\n"
+    )
+    with pytest.raises(ew.InputError, match=r"Beyond\.choose must return .* from 0 to"):
+        ew.run(scenario('routing = "beyond"'), mechanisms=["beyond.py"])
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("exponential(-5)", "needs a mean in ps, a whole number from 0 to 2**64 - 1, not -5"),
+        ("exponential(1.5)", "a whole number from 0 to 2**64 - 1, not 1.5"),
+        ("below(0)", "a whole number from 1 to 2**64 - 1, not 0"),
+        ("below(-3)", "a whole number from 1 to 2**64 - 1, not -3"),
+    ],
+)
+def test_a_wrong_argument_of_a_random_number_is_named(call: str, says: str) -> None:
+    file, text = written("ramp", changes={"if not arrival.fits": f"if self.random.{call}"})
+    with pytest.raises(ew.InputError, match=re.escape(says)):
+        ew.run(text, mechanisms=[file])
+
+
+@pytest.mark.parametrize(
+    ("base", "names", "says"),
+    [
+        ("Queue", ["red"], "class C0: queue 'red': a built-in mechanism has this name already"),
+        ("Routing", ["ecmp"], "class C0: routing 'ecmp': a built-in mechanism has this name"),
+        ("Queue", ["käse"], "class C0: queue 'käse': a name may have only the characters a to z"),
+        ("Queue", ["a b\n"], "class C0: queue 'a b\\n': a name may have only the characters"),
+        ("Queue", [5], "C0.name must be a text, not 5"),
+        ("Queue", ["q", "q"], "class C1: queue 'q': named.py, class C0 has this name, too"),
+    ],
+)
+def test_a_wrong_name_is_told_with_file_and_class(base: str, names: list[Any], says: str) -> None:
+    method = {"Queue": "at_enqueue", "Routing": "choose"}[base]
+    classes = [
+        f"class C{n}(ew.{base}):\n    name = {name!r}\n    def {method}(self, given): ...\n"
+        for n, name in enumerate(names)
+    ]
+    Path("named.py").write_text("import eastwest as ew\n\n" + "".join(classes))
+    failed = eastwest("run", "first", "--with", "named.py")
+    assert failed.returncode == 2, failed.stderr
+    assert "Traceback" not in failed.stderr
+    said = " ".join(failed.stderr.split())
+    assert says in said
+    assert isinstance(names[0], int) or "named.py, class" in said
 
 
 class Nothing(ew.Queue):
@@ -250,6 +336,22 @@ class Limit(Unset):
     limit: int = 5
 
 
+class RanksAndTrims(ew.Queue):
+    """A queue with ranks, which cannot trim."""
+
+    trims = True
+
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        return ew.Verdict.ENQUEUE
+
+    def rank(self, arrival: ew.Arrival) -> int:
+        return 0
+
+
+class Pathless(ew.Routing):
+    """A routing that chooses no path."""
+
+
 class Red(Negative):
     """A queue with the name of a built-in one."""
 
@@ -264,12 +366,14 @@ class Red(Negative):
         (Unset, "needs a default"),
         (Negative, "not a whole number from 0 to"),
         (Limit, "every queue has a setting of this name"),
-        (Red, "a built-in mechanism has this name"),
+        (RanksAndTrims, "RanksAndTrims: a queue with ranks cannot trim packets"),
+        (Pathless, "Pathless must define the method choose"),
+        (Red, "class Red: queue 'red': a built-in mechanism has this name"),
         (int, "is not derived from eastwest.Queue"),
     ],
 )
 def test_classes_that_cannot_be_used_say_why(class_: type, says: str) -> None:
-    with pytest.raises((ew.InputError, ValueError), match=re.escape(says)):
+    with pytest.raises(ew.InputError, match=re.escape(says)):
         ew.check(scenario(), mechanisms=[class_])
 
 

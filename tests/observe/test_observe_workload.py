@@ -152,6 +152,21 @@ def test_the_law_that_made_a_sample_fits_it(name: str) -> None:
     assert np.median(again) == pytest.approx(np.median(sample), rel=0.15)
 
 
+def test_packets_that_the_sample_leaves_out_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert all("note" not in level.as_json() for level in levels.levels(book(NEZHA)))
+    found = book(NEZHA)
+    calls = found.trees[0].calls
+    remote = next(c for c in calls[1:] if calls[c.parent].component != c.component)
+    remote.request_bytes = 5000 * levels.SEGMENT
+    packets = levels.levels(found)[-1]
+    long = "1 message of more packets count with 1,000 packets each"
+    assert packets.as_json()["note"] == long
+    full = int((packets.values == levels.SEGMENT).sum()) - 1  # one is the last of its message
+    monkeypatch.setattr(levels, "_MOST_FULL", 900)
+    note = f"{long}; {full - 900:,} of {full:,} full packets are left out"
+    assert levels.levels(found)[-1].note == note
+
+
 def test_made_transactions_are_like_the_recorded_ones() -> None:
     found = book(NEZHA)
     gaps = next(v for v in levels.levels(found) if (v.level, v.what) == ("transaction", "gap"))

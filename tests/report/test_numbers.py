@@ -15,7 +15,7 @@ from eastwest.report import draw, load, slow, spread, verdict, words, work
 from eastwest.views.facts import Facts
 from eastwest.views.latency import by_size
 from eastwest.views.metrics import made
-from hand_made import TO_H3, flow, folder, links
+from hand_made import SCENARIO, TO_H3, flow, folder, links
 from html_pages import between, check_self_contained, page_of
 
 
@@ -67,6 +67,55 @@ def test_retransmissions_are_counted_once(tmp_path: Path) -> None:
     text = page_of(result)
     assert "14,301" in text and "14,303" not in text
     assert words.purpose_rows(result)[0][-2:] == ["2", "0"], "flows with retransmissions"
+
+
+#: A scenario whose workload runs over RoCEv2, with memory pools of switches.
+ROCEV2 = (
+    SCENARIO.replace("[tcp]", '[fabric.pfc]\nshared = "300 KB"\nlossy = "200 KB"\n[tcp]')
+    + 'transport = "rocev2"\n'
+)
+PAIRS = {"retransmits": 27_334, "timeouts": 2, "naks": 670, "trimmed": 24_586}
+
+
+def test_a_page_has_the_retransmissions_of_the_transports_that_ran(tmp_path: Path) -> None:
+    idle = {"retransmits": 0, "timeouts": 0}
+    about = {"tcp": idle, "rocev2": PAIRS, "packets": {"dropped": 0}}
+    result = folder(tmp_path / "r", {"flows": [flow(timeouts=1)]}, about, ROCEV2)
+    text = text_of(page_of(result))
+    said = "RoCEv2 retransmissions 27,334 2 timeouts, 670 NAKs, 24,586 packets trimmed"
+    assert said in text
+    assert "TCP retransmissions" not in text
+    assert "24,586 packets reached the receiver trimmed" in text
+    assert "There were 2 RoCEv2 timeouts." in text
+    both = folder(tmp_path / "both", {}, {**about, "tcp": {"retransmits": 1}}, ROCEV2)
+    assert said in text_of(page_of(both)) and "TCP retransmissions 1" in text_of(page_of(both))
+    plain = folder(tmp_path / "plain", {}, {"tcp": idle})
+    assert "RoCEv2 retransmissions" not in text_of(page_of(plain))
+    assert "TCP retransmissions 0 0 timeouts" in text_of(page_of(plain))
+
+
+def test_a_comparison_has_the_retransmissions_of_the_transports_that_ran(tmp_path: Path) -> None:
+    idle = {"retransmits": 0, "timeouts": 0}
+    pair = [
+        folder(tmp_path / str(n), {}, {"tcp": idle, "rocev2": {**PAIRS, "naks": n}}, ROCEV2)
+        for n in (600, 900)
+    ]
+    text = text_of(page_of(*pair))
+    assert "RoCEv2 retransmissions 27,334 27,334" in text
+    assert "RoCEv2 NAKs 600 900 +50 %" in text and "RoCEv2 packets trimmed 24,586" in text
+    assert "TCP timeouts" not in text
+    mixed = text_of(page_of(pair[0], folder(tmp_path / "tcp", {}, {"tcp": idle})))
+    assert "TCP timeouts" in mixed and "RoCEv2 timeouts" in mixed
+
+
+def test_the_use_of_memory_pools_is_on_the_page(tmp_path: Path) -> None:
+    memory = {"shared_most_bytes": 299_992, "headroom_most_bytes": 60_972, "lossy_bytes": 512}
+    result = folder(tmp_path / "r", {}, {"dcb": {"memory": memory}}, ROCEV2)
+    text = text_of(page_of(result))
+    assert "shared memory 300 KB 300 kB –" in text
+    assert "headroom of all inputs – 61 kB –" in text
+    assert "memory of lossy queues 200 KB – 512 B" in text
+    assert "Memory pools" not in text_of(page_of(folder(tmp_path / "none")))
 
 
 def test_flows_with_timeouts_are_compared_with_their_like(tmp_path: Path) -> None:

@@ -328,7 +328,7 @@ def test_the_points_of_a_scatter_are_read_by_keyboard(chrome: Browser, tmp_path:
     chrome.script("document.querySelector('#trade .plot').focus()")
     chrome.press("End")
     assert read_out(chrome, "trade").startswith(
-        "limit = 125 packets: Throughput per host, mean 900 Mbit/s"
+        "limit = 125 packets: Throughput per host, of complete flows 900 Mbit/s"
     )
     chrome.script("document.querySelector('#metric-flows-fct_us-p99 .plot').focus()")
     chrome.press("Home")

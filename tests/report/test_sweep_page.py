@@ -66,12 +66,16 @@ def test_the_metrics_of_show_are_drawn_first(load: SweepResult) -> None:
     answer = between(text, 'id="answer-title"', "</section>")
     said = re.findall(r"<li>(.*?)</li>", answer)
     assert said[0].startswith("web exchange p99: from 100 µs ± 5.0 % (limit = 5 packets) to 400 µs")
-    assert said[1].startswith("Throughput per host, mean: from 100 Mbit/s")
+    assert said[1].startswith("Throughput per host, of complete flows: from 100 Mbit/s")
     assert said[2] == "TCP timeouts: 0 at every point."
     assert not any("Packets dropped" in sentence for sentence in said), "not asked for"
     head = between(text, '<table class="sortable stack points">', "</thead>")
     columns = re.findall(r"data-sort>(.*?)</th>", head)
-    assert columns[:3] == ["web exchange p99", "Throughput per host, mean", "TCP timeouts"]
+    assert columns[:3] == [
+        "web exchange p99",
+        "Throughput per host, of complete flows",
+        "TCP timeouts",
+    ]
 
 
 def test_two_points_are_compared_in_their_order(tmp_path: Path) -> None:

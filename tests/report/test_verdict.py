@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from eastwest.report import words
 from eastwest.report.verdict import verdicts
 from eastwest.views.facts import Facts
 from hand_made import flow, folder, links
@@ -99,3 +100,28 @@ def test_a_saturated_core_is_told_above_the_links(tmp_path: Path) -> None:
             texts = [text for _, text in told]
             first = next(i for i, text in enumerate(texts) if "busiest core" in text)
             assert first < next(i for i, text in enumerate(texts) if "busiest link" in text)
+
+
+def test_busy_links_and_drops_are_told_beside_a_saturated_core(tmp_path: Path) -> None:
+    """The core of a host is not named as the only limit where the network is one, too."""
+    for used, dropped, says in (
+        (0.36, 0, "this host, not the network, limits what it sends or receives ([hosts])"),
+        (0.988, 0, "but the busiest link of a host sends 98.8 % of the time: the network may"),
+        (0.36, 1859, "but the network dropped 1,859 packets: the network may limit"),
+        (0.988, 1, "sends 98.8 % of the time and the network dropped 1 packet: the network"),
+    ):
+        rows = [{**row, "utilisation": used, "packets": 1} for row in links()]
+        about = {"hosts": {"busy_max": 0.994}, "packets": {"dropped": dropped}}
+        result = folder(tmp_path / f"{used}-{dropped}", {"links": rows}, about)
+        assert marks(verdicts(Facts(result)), says) == ["look"], says
+
+
+def test_a_run_without_packets_says_so(tmp_path: Path) -> None:
+    about = {"flows": {"count": 0, "completed": 0}, "latency_us": {"count": 0, "p50": 0, "p99": 0}}
+    result = folder(tmp_path / "r", {}, about)
+    told = verdicts(Facts(result))
+    assert marks(told, "No packet was sent.") == ["look"] and not marks(told, "The busiest link")
+    cards = {name: (value, remark) for name, value, remark in words.headlines(result)}
+    assert cards["flows"] == ("0", "none started")
+    assert cards["flow completion"] == ("–", "no flow is complete")
+    assert cards["packet latency, with ACKs"] == ("–", "no packet arrived")

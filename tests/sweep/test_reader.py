@@ -38,6 +38,15 @@ def test_values_are_returned_in_their_types() -> None:
     table.refuse()
 
 
+def test_a_list_that_is_too_long_is_told_with_its_limit() -> None:
+    table = Table({"names": ["a", "b", "c"], "wrong": ["a", 3]})
+    assert table.texts("names", most=2) == table.texts("wrong", most=2) == ()
+    assert told(table) == {
+        "names": "has 3 entries; at most 2 are allowed",
+        "wrong": "must be a list of texts",
+    }
+
+
 @pytest.mark.parametrize("value", [None, True, [], {}, 1e30, -1, "", [[]], float("nan")])
 def test_any_wrong_value_is_a_problem_of_its_key(value: Any) -> None:
     content = {} if value is None else {"k": value}

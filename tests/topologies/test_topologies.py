@@ -167,7 +167,10 @@ def test_what_is_written_reads_back_as_the_same_graph(tmp_path: Path, text: str)
     ("text", "said"),
     [
         ("", "is empty"),
-        (TINY.replace("Radix_Down 4", "Radix_Down 5"), "need 4 ports"),
+        (
+            TINY.replace("Radix_Down 4", "Radix_Down 5"),
+            "Tier 1: Radix_Down is 5, but the tiers below need 4 ports",
+        ),
         (TINY.replace("Nodes 32", "Nodes 33"), "33 is not a multiple of 8"),
         (TINY.replace("Nodes 32", "Nodez 32"), "line 2: Nodez is not a key"),
         (TINY.replace("Nodes 32", "Nodes 1e9"), "line 2: '1e9' is not a whole number"),

@@ -21,6 +21,7 @@ from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.report import write_report
 from eastwest.traces import matrix, source
+from eastwest.traces.mpi import chakra as graphs
 from eastwest.traces.mpi import otf2, take
 from eastwest.traces.mpi.ranks import RankFiles
 from eastwest.traces.take import import_trace
@@ -61,6 +62,20 @@ def chakra(folder: Path, *ranks: list[dict[str, Any]]) -> list[Path]:
     for file, nodes in zip(files, ranks, strict=True):
         file.write_text(json.dumps({"workload_graph": nodes}))
     return files
+
+
+def test_a_json_trace_beyond_its_limits_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = chakra(tmp_path, [collective(number, **SUM) for number in range(50)])
+    assert take.import_mpi(files, tmp_path / "out", ranks=2).about["records"] == 50
+    for limit, most, says in (
+        ("_MOST_NODES", 49, "has more than 49 nodes, which is the maximum"),
+        ("_MOST_JSON", 1000, "has more than 1,000 bytes of JSON, which is the maximum"),
+    ):
+        monkeypatch.setattr(graphs, limit, most)
+        with pytest.raises(InputError, match=says):
+            take.import_mpi(files, tmp_path / "no", ranks=2)
 
 
 SUM = {"comm_type": 0, "comm_size": 4096}
@@ -373,16 +388,18 @@ def test_events_of_spark_that_are_not_read_are_noted(tmp_path: Path) -> None:
 
 def test_a_table_says_what_it_replaces_and_what_a_run_will_lack(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(
-        b"submit_s,name,job,maps\n0,caf\xe9,7,2000000\n99999999,b,8,1\n"
+        b"submit_s,name,job,maps\n0,caf\xe9,7,2000000\n99999999,b,8,1\n2305843,c,9,1\n"
     )
     noted = said(import_trace([tmp_path / "x.csv"], tmp_path / "out").about)
     assert noted == {
         "column 'job'": 1,
         "line that is not text in UTF-8, or has a NUL": 1,
-        "job submitted before 0 s or after 2305842 s, which a run cannot simulate": 1,
+        "job submitted before 0 s or after 2305843 s, which a run cannot simulate": 1,
         "job of more than 1000000 maps or reduces": 1,
     }
-    assert pl.read_parquet(tmp_path / "out/jobs.parquet").height == 2
+    assert pl.read_parquet(tmp_path / "out/jobs.parquet").height == 3
+    replayed = pl.read_csv(tmp_path / "out" / "jobs.tsv", separator="\t")
+    assert replayed["submit_s"].to_list() == [0.0, 2_305_843.0]
 
 
 def test_failures_of_a_matrix_are_refused_or_counted(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ def test_starts_are_picoseconds_unless_said_otherwise(tmp_path: Path) -> None:
         ("2->2 start 0 size 5", "the source and target are both host 2"),
         ("0-1 start 0 size 5", "not SRC->DST"),
         ("0->1 begin 0 size 5", "'begin' is not known"),
+        ("0->1 start 0 size 5 size 6", "size is given twice"),
+        ("0->1 start 0 size 5 prio", "prio has no value"),
         ("Nodes many", "expected Nodes and a whole number"),
     ],
 )
@@ -94,6 +96,9 @@ def test_counts_must_agree(tmp_path: Path) -> None:
         matrix.read(file)
     file.write_text("Connections 0\n")
     with pytest.raises(InputError, match="the line Nodes is missing"):
+        matrix.read(file)
+    file.write_text("Connections 1\n0->1 start 0 size 5\nNodes 4\n")
+    with pytest.raises(InputError, match="line 2: a connection before the line Nodes"):
         matrix.read(file)
     with pytest.raises(InputError, match="No such file"):
         matrix.read(tmp_path / "none.cm")

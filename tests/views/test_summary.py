@@ -95,3 +95,18 @@ def test_an_mpi_run_has_its_runtime_also_without_measures_of_its_ranks(tmp_path:
 def test_measures_have_the_other_workload_beside(tmp_path: Path) -> None:
     found = [(each.workload, each.during, each.shown("p99")) for each in measured(WORKLOADS)]
     assert found == [("cg", "", "1.23 s"), ("service", "", "150 µs"), ("service", "cg", "300 µs")]
+
+
+def test_retransmissions_over_rocev2_are_told_with_trimmed_packets(tmp_path: Path) -> None:
+    pairs = {"retransmits": 27_334, "timeouts": 0, "naks": 670, "trimmed": 24_586, "cnps": 0}
+    said = dict(rows(result_of(tmp_path, {"rocev2": pairs})))
+    assert said["RoCEv2"] == "27,334 retransmits, 24,586 trimmed, 670 naks"
+
+
+def test_a_run_without_packets_has_no_latency(tmp_path: Path) -> None:
+    none = spread_of(0, 0.0)
+    said = dict(rows(result_of(tmp_path, {"latency_us": none, "throughput_bps": 0.0})))
+    assert said["latency"] == "no packet arrived"
+    approximate = {"latency_us": none, "fidelity": "flow"}
+    assert dict(rows(result_of(tmp_path, approximate)))["latency"] == "packets are not simulated"
+    assert said["throughput"] == "0 bit/s per host (payload of complete flows)"

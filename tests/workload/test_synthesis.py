@@ -15,6 +15,7 @@ from eastwest import shipped
 from eastwest.errors import InputError
 from eastwest.traces.form import schema
 from eastwest.traces.load import open_trace
+from eastwest.traces.replay import LAST_SUBMIT_S
 from eastwest.workload.describe import jobs_of
 from eastwest.workload.jobs import BYTES, Jobs, spread
 from eastwest.workload.keep import Form, as_kept, keep, quality_of
@@ -192,6 +193,11 @@ def test_a_swim_trace_says_what_the_table_says(facebook: pl.DataFrame, tmp_path:
     assert unknown == 9
     with pytest.raises(InputError, match="use a shorter trace"):
         text_of(table.with_columns(submit_s=pl.lit(3e6)))
+    # The last second that the simulator reads, also with decimals, which the format lacks.
+    last = float(LAST_SUBMIT_S)
+    assert text_of(table.with_columns(submit_s=pl.lit(last + 0.9)))
+    with pytest.raises(InputError, match="up to 2,305,843 s only"):
+        text_of(table.with_columns(submit_s=pl.lit(last + 1)))
 
 
 SCENARIO = """

@@ -301,6 +301,13 @@ fn own_crate(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     Ok(Some(d))
 }
 
+/// Returns an error message for a name that a mechanism in Python of this kind cannot have; `None` if
+/// the name is allowed and no built-in mechanism of the kind has it.
+#[pyfunction]
+fn mechanism_name_problem(kind: &str, name: &str) -> Option<&'static str> {
+    eastwest_mechanism::name_problem(kind, name)
+}
+
 /// Removes and returns the last panic of the mechanism crate from which this module was made, as
 /// (message, stack); `None` if there was none.
 #[pyfunction]
@@ -350,6 +357,7 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     m.add("SketchError", m.py().get_type::<SketchError>())?;
     m.add_function(wrap_pyfunction!(own_crate, m)?)?;
     m.add_function(wrap_pyfunction!(own_panic, m)?)?;
+    m.add_function(wrap_pyfunction!(mechanism_name_problem, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;

@@ -8,7 +8,7 @@ mod registry;
 
 pub use eastwest_engine::random::Stream;
 pub use eastwest_types::{HopTelemetry, HostId, PacketKind, Rate, Span, Time, ecn, flag};
-pub use registry::Mechanisms;
+pub use registry::{Mechanisms, name_problem};
 
 /// Types with which a mechanism crate implements a queue discipline.
 pub mod queue {

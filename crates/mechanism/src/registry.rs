@@ -103,19 +103,9 @@ impl Mechanisms {
     /// built-in mechanism, or is used twice within its kind; `None` if all names can be used.
     pub fn problem(&self) -> Option<String> {
         let names = self.names();
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
         for (at, (kind, name)) in names.iter().enumerate() {
-            if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-                return Some(format!(
-                    "{kind} {name:?}: a name may have only the characters a to z, 0 to 9, - and \
-                     _, at most 64"
-                ));
-            }
-            if built_in(kind).contains(name) {
-                return Some(format!(
-                    "{kind} {name:?}: a built-in mechanism has this name already; choose another \
-                     one"
-                ));
+            if let Some(problem) = name_problem(kind, name) {
+                return Some(format!("{kind} {name:?}: {problem}"));
             }
             if names[..at].contains(&(kind, name)) {
                 return Some(format!(
@@ -125,6 +115,18 @@ impl Mechanisms {
         }
         None
     }
+}
+
+/// Returns an error message for the name of a mechanism of another crate or of a sketch that is not
+/// allowed, or is that of a built-in mechanism of the kind; `None` if the name can be used. The kind
+/// is `queue`, `congestion`, `routing` or `application`.
+pub fn name_problem(kind: &str, name: &str) -> Option<&'static str> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+        return Some("a name may have only the characters a to z, 0 to 9, - and _, at most 64");
+    }
+    let taken = built_in(kind).contains(&name);
+    taken.then_some("a built-in mechanism has this name already; choose another one")
 }
 
 /// Returns the names of the built-in mechanisms of a kind: `queue`, `congestion`, `routing` or

@@ -1,10 +1,13 @@
 """CONGA (Alizadeh et al., SIGCOMM 2014) as a sketch: the least congested path for each burst.
 
-For leaf-spine fabrics with up to 256 uplinks of a leaf. Every switch estimates the utilisation of
-its links (DRE, section 3.2). A packet collects the largest one on its path. Its last leaf stores
-the value by first leaf and uplink, and returns it with packets in the other direction (section
-3.3). The first packet of a flowlet takes the uplink with the smallest congestion: the larger value
-of the uplink here and the path behind it (sections 3.4 and 3.5).
+For leaf-spine fabrics with up to 256 uplinks of a leaf and 32,768 switches. Every switch estimates
+the utilisation of its links (DRE, section 3.2). A packet collects the largest one on its path. Its
+last leaf stores the value by first leaf and uplink, and returns it with packets in the other
+direction (section 3.3). The first packet of a flowlet takes the uplink with the smallest
+congestion: the larger value of the uplink here and the path behind it (sections 3.4 and 3.5).
+
+A host with cards at several leaves has the address of the leaf of its first card. Feedback to this
+leaf that arrives at another one is ignored.
 
 With ``remote = false`` leaves see only their own uplinks: the local scheme of section 2.4.
 """
@@ -39,9 +42,12 @@ class Utilisation:
 
 @dataclass
 class Tag:
-    """The fields of CONGA's header, and the leaf that has sent the packet."""
+    """The fields of CONGA's header, and the leaves between which they travel."""
 
     leaf: int
+    """Leaf that has sent the packet."""
+    addressee: int
+    """Leaf that has the uplink ``returned_uplink``."""
     uplink: int
     congestion: int
     returned_uplink: int
@@ -51,13 +57,13 @@ class Tag:
     def packed(self) -> int:
         """Return the fields as one number."""
         low = self.uplink | self.congestion << 8 | self.returned_uplink << 16 | self.returned << 24
-        return 1 << 63 | self.leaf << 32 | low
+        return 1 << 63 | self.addressee << 47 | self.leaf << 32 | low
 
     @staticmethod
     def of(packed: int) -> "Tag":
         """Return the fields of a number."""
         low = [packed >> shift & 255 for shift in (0, 8, 16, 24)]
-        return Tag(packed >> 32 & 0x7FFF_FFFF, *low)
+        return Tag(packed >> 32 & 0x7FFF, packed >> 47 & 0x7FFF, *low)
 
 
 class Conga(ew.Routing):
@@ -72,6 +78,10 @@ class Conga(ew.Routing):
     remote: bool = True
 
     def __init__(self) -> None:
+        if self.period == 0:
+            raise ValueError("conga: period must be above 0 s")
+        if not 0 < self.share <= 1:
+            raise ValueError(f"conga: share must be above 0 and at most 1, not {self.share}")
         #: By link, its estimator.
         self.links: dict[int, Utilisation] = {}
         #: Links to spines; the place of a link in the list is its number in tags.
@@ -126,7 +136,8 @@ class Conga(ew.Routing):
         level = link.level(transit.now_ps, transit.rate_bps)
         if transit.from_host:
             returned = self._next_to_return(transit.edge)
-            return Tag(self.switch, self._number(transit.port), level, *returned).packed()
+            uplink = self._number(transit.port)
+            return Tag(self.switch, transit.edge, uplink, level, *returned).packed()
         tag = Tag.of(transit.tag)
         tag.congestion = max(tag.congestion, level)
         return tag.packed()
@@ -134,7 +145,7 @@ class Conga(ew.Routing):
     def _receive(self, now_ps: int, tag: Tag) -> None:
         """Store the congestion of the packet's path, and what its leaf returns."""
         self.from_leaf.setdefault(tag.leaf, {})[tag.uplink] = tag.congestion
-        if tag.returned:
+        if tag.returned and tag.addressee == self.switch:
             uplink = self.uplinks[tag.returned_uplink]
             self.to_leaf[tag.leaf, uplink] = (tag.returned - 1, now_ps)
 

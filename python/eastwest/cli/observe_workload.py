@@ -126,8 +126,9 @@ def _rows(said: dict[str, Any], out: Path) -> Iterator[tuple[str, str]]:
 
 def _variable(variable: dict[str, Any]) -> str:
     mean = f"{variable['mean']:.4g} {variable['unit']} on average"
+    note = f"; {variable['note']}" if "note" in variable else ""
     if not variable["candidates"]:
-        return f"{mean}, {count(variable['count'])} values"
+        return f"{mean}, {count(variable['count'])} values{note}"
     nearest = variable["candidates"][0]
     near = f"nearest {nearest['name']}, KS distance {nearest['distance']:.3f}"
-    return f"{mean}; {variable['distribution']} ({near})"
+    return f"{mean}; {variable['distribution']} ({near}){note}"

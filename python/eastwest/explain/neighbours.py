@@ -16,6 +16,8 @@ from eastwest.views.series import most_at_once
 #: Maximum ratio of the sizes of two flows that count as similar.
 _ALIKE = 2
 _ENOUGH = 5
+#: Share of the interval between samples by which their times may differ by rounding.
+_ROUNDING = 1e-6
 #: Heading of the section on the flows in progress at the same time.
 BESIDE = "At the same time"
 #: Keys of the facts that belong to the section on flows in progress at the same time.
@@ -163,7 +165,12 @@ def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s
         if sampled.height and spans > 0:
             used = float(sampled["bytes"].sum()) * 8 / (link["rate_bps"] * spans)
             parts.append(f"{percent(min(1.0, used))} of its rate used")
-            lost = int(sampled["drops"].sum())
-            if lost:
-                parts.append(f"{plural(lost, 'packet')} lost, of all flows")
+        # A row covers the interval before its time: the first and the last may begin or end outside
+        # of the flow, but a loss of the flow itself is in one of these rows.
+        last_s = finish_s + (1 - _ROUNDING) * interval
+        touches = (pl.col("time_s") > start_s) & (pl.col("time_s") < last_s)
+        lost = int(result.table("link_samples").filter(port & touches)["drops"].sum())
+        if lost:
+            packets = f"{plural(lost, 'packet')} of all flows"
+            parts.append(f"{packets} lost in the samples that cover this time")
     return f"Port {link['name']} meanwhile: {', '.join(parts)}." if parts else ""

@@ -32,8 +32,7 @@ class Recipe:
         found = _Loaded()
         if self.library is not None:
             module = crate.load(self.library)
-            found.module = module
-            found.sources.append(crate.describe(module, self.library_sha256))
+            found.add_crate(module, self.library_sha256)
         for path in self.files:
             found.add_file(path)
         return found.extras()
@@ -44,6 +43,16 @@ class _Loaded:
     module: Any = None
     sketches: list[sketch.Sketch] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
+    #: Crate or class of each mechanism that is loaded, by kind and name.
+    owners: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add_crate(self, module: Any, sha256: str) -> None:
+        self.module = module
+        source = crate.describe(module, sha256)
+        for mechanism in source["mechanisms"]:
+            kind, name = mechanism.split(" ", 1)
+            self._claim(kind, name, f"crate {source['crate']}")
+        self.sources.append(source)
 
     def add_file(self, path: Path) -> None:
         source = user_code.read(path)
@@ -55,27 +64,36 @@ class _Loaded:
         ]
         if not own:
             raise InputError(f"{path} has no class derived from {sketch.BASES}")
-        self._add(path.name, source, own)
+        self._add(path.name, source, own, f"{path}, ")
 
     def add_class(self, class_: type) -> None:
         try:
             source = inspect.getsource(class_).encode()
         except (OSError, TypeError):
             source = repr(class_).encode()  # source code is unknown in an interactive session
-        self._add(class_.__name__, source, [class_])
+        self._add(class_.__name__, source, [class_], "")
 
-    def _add(self, label: str, source: bytes, classes: list[type]) -> None:
+    def _add(self, label: str, source: bytes, classes: list[type], place: str) -> None:
+        """Add the classes of a source; ``place`` begins the errors of their names."""
         described = [sketch.describe(class_) for class_ in classes]
         for one in described:
-            if any((one.kind, one.name) == (other.kind, other.name) for other in self.sketches):
-                raise InputError(
-                    f"{label}: there are two mechanisms {one.name} of kind {one.kind}: give one of "
-                    "them another name"
-                )
+            owner = f"{place}class {one.class_.__name__}"
+            problem = core.mechanism_name_problem(one.kind, one.name)
+            if problem is not None:
+                raise InputError(f"{owner}: {one.kind} {one.name!r:.80}: {problem}")
+            self._claim(one.kind, one.name, owner)
         self.sketches += described
         names = [f"{one.kind} {one.name}" for one in described]
         sha256 = hashlib.sha256(source).hexdigest()
         self.sources.append({"file": label, "sha256": sha256, "mechanisms": names})
+
+    def _claim(self, kind: str, name: str, owner: str) -> None:
+        """Record the owner of a mechanism; raise ``InputError`` if another one has its name."""
+        if other := self.owners.get((kind, name)):
+            raise InputError(
+                f"{owner}: {kind} {name!r}: {other} has this name, too; names must be unique"
+            )
+        self.owners[kind, name] = owner
 
     def extras(self) -> core.Extras:
         return core.Extras(self.module, tuple(self.sketches), tuple(self.sources))
@@ -144,8 +162,7 @@ def load(
             sha256 = crate.source_hash(path)
             wanted = release or crate.release_wanted()
             library = crate.build(path, release=wanted, complete=complete, show=show)
-            found.module = crate.load(library)
-            found.sources.append(crate.describe(found.module, sha256))
+            found.add_crate(crate.load(library), sha256)
             recipe |= {"library": library, "library_sha256": sha256}
         else:
             raise InputError(

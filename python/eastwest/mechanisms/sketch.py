@@ -33,7 +33,10 @@ class Verdict(IntEnum):
     DROP_EARLY = 3
     """The packet is dropped early: the queue has room for it."""
     TRIM = 4
-    """The header is queued without the payload; a packet that cannot be trimmed is dropped."""
+    """The header is queued without the payload; a packet that cannot be trimmed is dropped.
+
+    Only ``at_enqueue`` of a class with ``trims = True`` may return it.
+    """
 
 
 _VERDICTS = tuple(Verdict)
@@ -576,13 +579,22 @@ def describe(class_: type) -> Sketch:
     public = [name for name in vars(base) if not name.startswith("_")]
     methods = [name for name in public if getattr(class_, name) is not getattr(base, name)]
     if not set(methods) & set(_NEEDED[kind]):
-        needed = ", ".join(_NEEDED[kind])
-        raise InputError(f"{class_.__name__} must define at least one of the methods {needed}")
+        needed = _NEEDED[kind]
+        which = "at least one of the methods" if len(needed) > 1 else "the method"
+        raise InputError(f"{class_.__name__} must define {which} {_listed(needed)}")
     for name, other in _NEEDS.items():
         if name in methods and other not in methods:
             raise InputError(
                 f"{class_.__name__}.{name} has no effect without {other}: define {other}, too"
             )
+    if "trims" in methods and "rank" in methods:
+        raise InputError(
+            f"{class_.__name__}: a queue with ranks cannot trim packets; remove rank or trims"
+        )
+    for attribute in ("name", "stream"):
+        value = getattr(class_, attribute)
+        if not isinstance(value, str):
+            raise InputError(f"{class_.__name__}.{attribute} must be a text, not {value!r:.60}")
     name = getattr(class_, "name", "") or _kebab(class_.__name__)
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []
     doc = lines[0] if lines else "a sketch in Python"

@@ -2,7 +2,8 @@
 
 Each module has one kind of note that needs only the summary. ``NOTES`` lists these kinds. The notes
 of a run in the terminal and in ``summary.json``, and the verdicts of its page, follow from
-``NOTES``. Notes that need tables of the run (``few_flows``) or its scenario are not in the list.
+``NOTES``. Notes that need tables of the run (``few_flows``, ``host_cores``) or its scenario are not
+in the list.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from eastwest.notes import deadlines, host_cores, lost_lossless, unanswered
+from eastwest.notes import deadlines, lost_lossless, unanswered
 
 #: Each kind of note: the class of its sentence on a page (``bad``: a failure; ``look``: needs
 #: attention), and the function that returns its sentences for the summary of a run.
 NOTES: tuple[tuple[str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
     ("bad", lost_lossless.of_run),
-    ("look", host_cores.of_run),
     ("look", unanswered.of_run),
     ("look", deadlines.of_run),
 )

@@ -23,7 +23,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +47,10 @@ SEGMENT = 1448
 MOST_VALUES = 5_000
 #: Minimum number of values for a fit; with fewer, no distribution is fitted.
 LEAST_VALUES = 20
+#: Maximum number of packets with which a message counts.
+_MOST_PACKETS = 1000
+#: Maximum number of full packets in the sample of packet sizes.
+_MOST_FULL = 1_000_000
 #: Number of quantiles by which ``workload.json`` represents a sample.
 _QUANTILES = 101
 
@@ -79,6 +83,8 @@ class Variable:
     values: Floats
     #: Fitted distributions, in ascending order of their Kolmogorov–Smirnov distance.
     fits: tuple[Fit, ...]
+    #: Remark on values that are cut or left out; empty if all are there.
+    note: str = ""
 
     @property
     def best(self) -> Fit | None:
@@ -98,6 +104,8 @@ class Variable:
             {"name": fit.name, "distance": round(fit.distance, 4), **fit.parameters}
             for fit in self.fits
         ]
+        if self.note:
+            said["note"] = self.note
         return said
 
 
@@ -110,6 +118,7 @@ def levels(book: Book) -> list[Variable]:
     for tree in book.trees:
         samples.add(tree)
     flow = samples
+    packets, note = _packets(flow.bytes)
     return [
         variable("work", "size", "transactions", works),
         variable("work", "gap", "s", idle),
@@ -119,7 +128,7 @@ def levels(book: Book) -> list[Variable]:
         variable("flow", "gap", "s", flow.flow_gaps),
         variable("burst", "size", "B", flow.bytes),
         variable("burst", "gap", "s", flow.burst_gaps),
-        variable("packet", "size", "B", _packets(flow.bytes)),
+        replace(variable("packet", "size", "B", packets), note=note),
     ]
 
 
@@ -223,14 +232,23 @@ def _works(gaps: Floats) -> tuple[Floats, Floats]:
     return np.diff(ends).astype(np.float64), gaps[breaks]
 
 
-def _packets(sizes: Sequence[float]) -> Floats:
-    """Return the payload bytes of each packet of messages; ``sizes`` are their payload bytes.
+def _packets(sizes: Sequence[float]) -> tuple[Floats, str]:
+    """Return the payload bytes of each packet of messages, and a remark on what is left out.
 
-    A message counts with at most 1,000 packets, and there are at most 1,000,000 full packets.
+    ``sizes`` are the payload bytes of the messages. A message counts with at most
+    ``_MOST_PACKETS`` packets, and there are at most ``_MOST_FULL`` full packets.
     """
     if not sizes:
-        return np.zeros(0)
-    of = np.clip(np.asarray(sizes), 1, 1000 * SEGMENT)
+        return np.zeros(0), ""
+    whole = np.asarray(sizes)
+    of = np.clip(whole, 1, _MOST_PACKETS * SEGMENT)
     last = (of - 1) % SEGMENT + 1
-    full = np.full(int(min(((of - last) / SEGMENT).sum(), 1_000_000)), float(SEGMENT))
-    return np.concatenate([last, full])
+    there = int(((of - last) / SEGMENT).sum())
+    full = np.full(min(there, _MOST_FULL), float(SEGMENT))
+    said = []
+    if cut := int((whole > _MOST_PACKETS * SEGMENT).sum()):
+        messages = f"{cut:,} message{'s' * (cut != 1)}"
+        said.append(f"{messages} of more packets count with {_MOST_PACKETS:,} packets each")
+    if there > _MOST_FULL:
+        said.append(f"{there - _MOST_FULL:,} of {there:,} full packets are left out")
+    return np.concatenate([last, full]), "; ".join(said)

@@ -13,7 +13,7 @@ from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
 from eastwest.sweep import seeds, words
 from eastwest.sweep.metrics import scalars
-from eastwest.views import goals
+from eastwest.views import goals, transports
 from eastwest.views.facts import Facts
 from eastwest.views.labels import as_sentence, plural, shown
 from eastwest.views.metrics import Metric, change, made, told
@@ -31,7 +31,9 @@ def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
     there = {name for result in results for name, _ in scalars(result.summary)}
     of_all = told(pick(result.summary, "energy_j", "of_always_on") for result in results)
     own = dict.fromkeys([*words.of_workloads(there), *words.of_applications(there)])
-    return [*(made(name) for name in own), *of_all]
+    ran = {name for result in results for name in transports.used(result)}
+    idle = {key for key, name in transports.NAMES.items() if name not in ran}
+    return [*(made(name) for name in own), *(m for m in of_all if m.path[0] not in idle)]
 
 
 def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:

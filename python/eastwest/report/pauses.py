@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
 from eastwest import units
 from eastwest.report.draw import Chart
 from eastwest.report.heat import Heat
+from eastwest.results import Result, pick
 from eastwest.views.facts import Facts
+from eastwest.views.labels import shown
 from eastwest.views.pauses import longest, names, places, sentence, shares, sound
 from eastwest.views.series import Bins
+from eastwest.views.settings import tree
 
 _BINS = 240
 #: Maximum number of rows of ports and priorities that are drawn: those with the longest time in
@@ -17,6 +23,13 @@ _BINS = 240
 _MOST_ROWS = 48
 #: Maximum number of rows of the table of paused ports.
 _MOST_LISTED = 20
+#: Memory pools of a switch: prefix in ``dcb.memory`` of the summary, name, and the setting of
+#: ``[fabric.pfc]`` with the size.
+_POOLS = (
+    ("shared", "shared memory", "shared"),
+    ("headroom", "headroom of all inputs", "headroom_pool"),
+    ("lossy", "memory of lossy queues", "lossy"),
+)
 
 
 def heat(facts: Facts) -> Chart | None:
@@ -65,3 +78,30 @@ def rows(facts: Facts) -> list[list[str]]:
         ]
         for row in top.head(_MOST_LISTED).iter_rows(named=True)
     ]
+
+
+def memory_rows(result: Result) -> list[list[str]]:
+    """Return rows of the use of each memory pool of switches; empty without ``fabric.pfc.shared``.
+
+    A row has the pool, its size for a switch, the most bytes of a switch in it, and the bytes of
+    all switches in it at the end of the run.
+    """
+    used = _nested(result.summary, "dcb", "memory")
+    if not used:
+        return []
+    pfc = _nested(tree(result), "fabric", "pfc")
+    return [
+        [
+            name,
+            shown(pfc.get(setting, "–"), 40),
+            *(units.size(pick(used, f"{pool}_{which}")) for which in ("most_bytes", "bytes")),
+        ]
+        for pool, name, setting in _POOLS
+    ]
+
+
+def _nested(held: Any, *path: str) -> Mapping[str, Any]:
+    """Return a nested mapping by its keys; empty where it is missing."""
+    for key in path:
+        held = held.get(key) if isinstance(held, Mapping) else None
+    return held if isinstance(held, Mapping) else {}

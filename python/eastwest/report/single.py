@@ -100,6 +100,7 @@ def single(result: Result) -> str:
         faults=words.faults(result),
         busiest=words.busiest_links(result),
         paused=pauses.rows(facts),
+        memory=pauses.memory_rows(result),
         energy_rows=energy.rows(facts),
         slow=slowest,
         slow_notes=[n for n in (slow.without_loss(slowest), _events_note(facts)) if n],

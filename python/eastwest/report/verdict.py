@@ -9,8 +9,10 @@ import polars as pl
 from eastwest import fidelity, notes, units
 from eastwest.deadlock import deadlock
 from eastwest.few_flows import few_flows
+from eastwest.notes import host_cores
 from eastwest.report import energy, words
 from eastwest.results import pick
+from eastwest.views import transports
 from eastwest.views.facts import Facts
 from eastwest.views.labels import as_sentence, plural, seconds, shown
 from eastwest.views.latency import finished
@@ -32,9 +34,11 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_done(facts),
         *_jobs(facts),
         *_lost(facts),
+        *_trimmed(facts),
         *_timeouts(facts),
         *_pauses(facts),
         *((name, as_sentence(note)) for name, note in notes.of_run(facts.result.summary)),
+        *(("look", as_sentence(note)) for note in _host_cores(facts)),
         *_bottleneck(facts),
         *_oversubscription(facts),
         *_few_flows(facts),
@@ -126,15 +130,31 @@ def _lost(facts: Facts) -> Iterator[Verdict]:
         )
 
 
+def _trimmed(facts: Facts) -> Iterator[Verdict]:
+    """Yield a verdict on packets whose payload a queue has cut off: their data is sent again."""
+    trimmed = pick(facts.result.summary, "rocev2", "trimmed")
+    if trimmed:
+        yield (
+            "look",
+            f"{plural(trimmed, 'packet')} reached the receiver trimmed, without payload, which the "
+            "sender had to send again.",
+        )
+
+
 def _timeouts(facts: Facts) -> Iterator[Verdict]:
-    timeouts = pick(facts.result.summary, "tcp", "timeouts")
+    counted = {
+        name: pick(facts.result.summary, key, "timeouts") or 0
+        for key, name in transports.NAMES.items()
+    }
+    said = [plural(n, f"{name} timeout") for name, n in counted.items() if n]
     done = finished(facts.result)
     hit = done.filter(pl.col("timeouts") > 0)
-    if timeouts and hit.height:
+    if said and hit.height:
         share = units.percent(hit.height / done.height)
         yield (
             "look",
-            f"There were {plural(timeouts, 'TCP timeout')}. {plural(hit.height, 'flow')} ({share}) "
+            f"There were {' and '.join(said)}. "
+            f"{plural(hit.height, 'flow')} ({share}) "
             "were in progress on a connection during a timeout, which counts for each of these "
             "flows. Median completion time with and without a timeout: "
             f"{_by_purpose(hit, done)}.",
@@ -199,6 +219,9 @@ def _bottleneck(facts: Facts) -> Iterator[Verdict]:
             for column in ("utilisation", "queue_max_us")
         )
         used = busiest["utilisation"]
+        if used == 0 and not words.carried(facts.result)[0]:
+            yield "look", "No packet was sent."
+            return
         idle = used < _IDLE and facts.flows.height > 0
         where = ", the queue of the host itself" if full["tier"] == "host-up" else ""
         yield (
@@ -241,6 +264,10 @@ def _oversubscription(facts: Facts) -> Iterator[Verdict]:
                 f"{units.percent(top['utilisation'])} of the time: means over the run show no "
                 "effect of the over-subscription.",
             )
+
+
+def _host_cores(facts: Facts) -> list[str]:
+    return host_cores.of_run(facts.result.summary, facts.links)
 
 
 def _few_flows(facts: Facts) -> Iterator[Verdict]:

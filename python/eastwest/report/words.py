@@ -14,11 +14,13 @@ import polars as pl
 from eastwest import units
 from eastwest.results import Result, pick
 from eastwest.units import tier_words
+from eastwest.views import transports
 from eastwest.views.labels import plural, seconds, shown
 from eastwest.views.latency import quantile
 from eastwest.views.links import upward
 from eastwest.views.series import percentile
 from eastwest.views.settings import flat, tree
+from eastwest.views.summary import without_packets
 from eastwest.work_units import Unit, first_unit, window_words
 
 #: Kinds of packets for which drops are counted, and their names.
@@ -132,7 +134,9 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
     def number(*path: str) -> str:
         return units.count(pick(s, *path))
 
-    def both(*path: str) -> tuple[str, str]:
+    def both(counter: tuple[str, str], none: str, *path: str) -> tuple[str, str]:
+        if pick(s, *counter) == 0:
+            return "–", none
         middle, tail = (units.span(seconds(pick(s, *path, q))) for q in ("p50", "p99"))
         return middle, f"median; p99 {tail}"
 
@@ -147,22 +151,26 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
         cards.append(("rounds", number("rounds", "count"), "synchronized reads"))
         cards.append(("goodput", goodput, "while a round was running"))
     done, every = number("flows", "completed"), number("flows", "count")
-    complete = pick(s, "flows", "completed") == pick(s, "flows", "count")
+    flows = pick(s, "flows", "count")
+    complete = pick(s, "flows", "completed") == flows
+    state = "none started" if not flows else "all complete" if complete else f"{done} complete"
     packets, drops = carried(result)
     lost = f"{units.percent(drops / packets)} of transmissions" if packets else "no packets"
     hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
     pace = units.count(hops / cpu if hops and cpu else None)
     return [
         *cards,
-        ("flows", every, "all complete" if complete else f"{done} complete"),
-        ("flow completion", *both("flows", "fct_us")),
-        ("packet latency, with ACKs", *both("latency_us")),
-        ("packets dropped", units.count(drops), lost),
+        ("flows", every, state),
         (
-            "TCP retransmissions",
-            number("tcp", "retransmits"),
-            f"{number('tcp', 'timeouts')} timeouts",
+            "flow completion",
+            *both(("flows", "completed"), "no flow is complete", "flows", "fct_us"),
         ),
+        (
+            "packet latency, with ACKs",
+            *both(("latency_us", "count"), without_packets(s), "latency_us"),
+        ),
+        ("packets dropped", units.count(drops), lost),
+        *transports.repairs(result),
         ("packet-hops", units.count(hops), f"{pace} per CPU-second"),
     ]
 

@@ -15,8 +15,6 @@ from eastwest.views.series import Bins, Lanes
 
 #: Maximum number of jobs that are drawn one by one; if there are more, the shortest are left out.
 MOST_JOBS = 1200
-#: Maximum number of tasks that are drawn one by one; more are drawn as the load of each host.
-_MOST_TASKS = 400
 _MOST_ROWS = 48
 _BINS = 900
 

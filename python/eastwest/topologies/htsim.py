@@ -130,17 +130,17 @@ def _lay_out(tree: dict[str, int], tiers: list[dict[str, int]]) -> Fabric:
     fabric = Fabric()
     fabric.notes += _over_subscription(tiers)
     if len(tiers) == 2:
-        _demand_radix(top, tors * top["bundle"])
+        _demand_radix(tiers, 1, tors * top["bundle"])
         demand_size(hosts + tors + above, hosts + tors * edge["radix_up"])
         fabric.switches += [f"tor{i}" for i in range(tors)] + [f"spine{i}" for i in range(above)]
     else:
         pods = _share(hosts, tree.get("podsize", 0), "Nodes divided by Podsize")
         tors_per_pod = _share(tors, pods, "switches of Tier 0 divided by pods")
-        _demand_radix(tiers[1], tors_per_pod * tiers[1]["bundle"])
+        _demand_radix(tiers, 1, tors_per_pod * tiers[1]["bundle"])
         cores_per_agg = _share(
             tiers[1]["radix_up"], top["bundle"], "Radix_Up of Tier 1 divided by Bundle of Tier 2"
         )
-        _demand_radix(top, pods * top["bundle"])
+        _demand_radix(tiers, 2, pods * top["bundle"])
         aggs, cores = pods * above, above * cores_per_agg
         ups = tors * edge["radix_up"] + aggs * tiers[1]["radix_up"]
         demand_size(hosts + tors + aggs + cores, hosts + ups)
@@ -167,11 +167,15 @@ def _lay_out(tree: dict[str, int], tiers: list[dict[str, int]]) -> Fabric:
     return fabric.check()
 
 
-def _demand_radix(tier: dict[str, int], ports: int) -> None:
-    """Raise ``InputError`` unless the switches of a tier have exactly ``ports`` ports downwards."""
-    if tier["radix_down"] != ports:
+def _demand_radix(tiers: list[dict[str, int]], level: int, ports: int) -> None:
+    """Raise ``InputError`` unless the switches of a tier have exactly ``ports`` ports downwards.
+
+    ``level`` is the number of the tier.
+    """
+    radix = tiers[level]["radix_down"]
+    if radix != ports:
         raise InputError(
-            f"Radix_Down is {tier['radix_down']}, but the tiers below need {ports} ports"
+            f"Tier {level}: Radix_Down is {radix}, but the tiers below need {ports} ports"
         )
 
 

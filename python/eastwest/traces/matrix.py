@@ -147,9 +147,11 @@ class _Reading:
         ends = _ENDS.fullmatch(words[0])
         if ends is None:
             raise InputError(f"{where}: {clean(words[0], 40)!r} is not SRC->DST of two numbers")
+        if "Nodes" not in self.head:
+            raise InputError(f"{where}: a connection before the line Nodes, which must come first")
         said = self._pairs(where, words[1:])
         src, dst = int(ends[1]), int(ends[2])
-        nodes = self.head.get("Nodes", 0)
+        nodes = self.head["Nodes"]
         if max(src, dst) >= nodes:
             raise InputError(
                 f"{where}: host {max(src, dst)} does not exist; allowed: 0 to {nodes - 1}"
@@ -180,6 +182,10 @@ class _Reading:
             if name not in _WORDS:
                 known = ", ".join(_WORDS)
                 raise InputError(f"{where}: {clean(name, 40)!r} is not known; allowed: {known}")
+            if not value:
+                raise InputError(f"{where}: {name} has no value")
+            if name in said:
+                raise InputError(f"{where}: {name} is given twice")
             said[name] = value
         return said
 

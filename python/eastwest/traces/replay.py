@@ -19,8 +19,9 @@ from eastwest.units import size
 FILE = "jobs.tsv"
 #: Maximum size in bytes of ``jobs.tsv``: the simulator reads no larger file.
 MOST_BYTES = 32 << 20
-#: Limit of simulated time, in seconds; a job may be submitted at most one second before it.
-MOST_S = 2_305_843
+#: Latest submission of a job that the simulator reads, in whole seconds: the limit of its time
+#: (crates/workload/src/replay).
+LAST_SUBMIT_S = 2_305_843
 #: Minimum size of a row of ``jobs.tsv`` in bytes, from which the maximum number of jobs follows.
 _LEAST_ROW = 16
 _MOST_TASKS = 1_000_000
@@ -33,7 +34,7 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
     are reported to ``account``.
     """
     table = pl.scan_parquet(jobs)
-    inside = pl.col("submit_s").is_between(0.0, MOST_S - 1)
+    inside = pl.col("submit_s").is_between(0.0, LAST_SUBMIT_S)
     many = ((pl.col("maps") > _MOST_TASKS) | (pl.col("reduces") > _MOST_TASKS)).fill_null(False)
     asked = table.select(pl.len(), inside.sum().alias("rows"), (inside & many).sum().alias("many"))
     count, rows, large = asked.collect(engine="streaming").row(0)
@@ -42,7 +43,7 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
         _none(account)
         return False
     if rows < count:
-        reason = f"job submitted before 0 s or after {MOST_S - 1} s, which a run cannot simulate"
+        reason = f"job submitted before 0 s or after {LAST_SUBMIT_S} s, which a run cannot simulate"
         account.note(FILE, 0, reason, "", count - rows, f"it is not in {FILE}; the tables have it")
     if large:
         reason = f"job of more than {_MOST_TASKS} maps or reduces"

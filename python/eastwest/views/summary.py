@@ -121,8 +121,8 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
         arrived, sent = pick(s, "streams", "frames_received"), pick(s, "streams", "frames_sent")
         got = rate(pick(s, "streams", "throughput_bps"))
         yield "frames", f"{count(arrived)} of {count(sent)} arrived, {got} in all"
-    yield from _latency(s.get("latency_us"))
-    yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean of all hosts"
+    yield from _latency(s)
+    yield "throughput", f"{rate(pick(s, 'throughput_bps'))} per host (payload of complete flows)"
     energy = pick(s, "energy_j", "total")
     of_on, of_ideal = pick(s, "energy_j", "of_always_on"), pick(s, "energy_j", "of_ideal")
     if of_on is not None and of_on < 1 and of_ideal is not None:
@@ -136,7 +136,7 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
     yield "TCP", tcp_counters(s.get("tcp"))
     yield from _hosts(s)
     if isinstance(s.get("rocev2"), Mapping):
-        sums = ("retransmits", "timeouts", "naks", "cnps")
+        sums = ("retransmits", "timeouts", "naks", "trimmed", "cnps")
         yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums}, len(sums))
 
 
@@ -252,9 +252,18 @@ def spread(tree: Any, stem: str, unit_s: float) -> str:
     return ", ".join(parts) or "none"
 
 
-def _latency(tree: Any) -> Iterator[tuple[str, str]]:
+def without_packets(s: Mapping[str, Any]) -> str:
+    """Return the reason why a run has no latency of packets; ``s`` is its summary."""
+    return "packets are not simulated" if fidelity.is_flow(s) else "no packet arrived"
+
+
+def _latency(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield one row for all packets, and one for each class if there are several."""
+    tree = s.get("latency_us")
     if not isinstance(tree, Mapping):
+        return
+    if pick(tree, "count") == 0:
+        yield "latency", without_packets(s)
         return
     tree = {**tree, "max": None}  # the maximum is left out, because the line would be too long
     yield "latency", spread({"us": tree}, "us", 1e-6)

@@ -8,13 +8,13 @@ for them; their number is returned.
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from eastwest.errors import InputError
+from eastwest.traces.replay import LAST_SUBMIT_S
 from eastwest.workload.jobs import BYTES, usable
-
-#: Latest submission that the replay accepts, in seconds.
-MOST_S = 2_305_843
 
 
 def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
@@ -26,10 +26,10 @@ def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
     if not jobs.height:
         raise InputError("there are no jobs to write: none has a time of submission")
     last = float(jobs["submit_s"][-1])
-    if last >= MOST_S + 1:
+    if math.floor(last) > LAST_SUBMIT_S:  # the format has whole seconds
         raise InputError(
             f"the last job is submitted at {last:,.0f} s, but a SWIM trace can be replayed up to "
-            f"{MOST_S:,} s only: use a shorter trace"
+            f"{LAST_SUBMIT_S:,} s only: use a shorter trace"
         )
     there = [name for name in BYTES if name in jobs.columns]
     unknown = sum(jobs[name].null_count() for name in there)

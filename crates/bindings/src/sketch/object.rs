@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use eastwest_engine::random::Stream;
 use eastwest_types::Span;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -239,8 +239,9 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAny>) -> PyErr {
     let (class, answer) = (class_name(object), shown(answer));
     let should = match method {
-        "at_enqueue" | "at_dequeue" => "an eastwest.Verdict",
-        "choose" => "the number of a path, 0 or more",
+        "at_enqueue" => "an eastwest.Verdict, and TRIM only if the class has trims = True",
+        "at_dequeue" => "an eastwest.Verdict other than TRIM",
+        "choose" => "the number of a path, a whole number from 0 to choice.paths - 1",
         "rank" => "a whole number from 0 to 2**64 - 1",
         "forward" => "None or a whole number from 0 to 2**64 - 1",
         "at_timer" => "None or a bool",
@@ -265,18 +266,23 @@ impl Random {
     }
 
     /// Returns an exponentially distributed random time with the mean `mean_ps`, in ps.
-    fn exponential(&mut self, mean_ps: u64) -> u64 {
-        eastwest_workload::arrivals::exponential(Span(mean_ps), &mut self.stream).0
+    fn exponential(&mut self, mean_ps: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let mean = whole(mean_ps, 0, "exponential(mean_ps) needs a mean in ps")?;
+        Ok(eastwest_workload::arrivals::exponential(Span(mean), &mut self.stream).0)
     }
 
     /// Returns a random integer, uniform from 0 to `n` - 1.
-    fn below(&mut self, n: u64) -> PyResult<u64> {
-        match n {
-            0 => Err(pyo3::exceptions::PyValueError::new_err(
-                "below(n) needs a number n of at least 1, because it draws a number from 0 to n \
-                 - 1",
-            )),
-            n => Ok(self.stream.below(n)),
-        }
+    fn below(&mut self, n: &Bound<'_, PyAny>) -> PyResult<u64> {
+        Ok(self.stream.below(whole(n, 1, "below(n) draws a number from 0 to n - 1 and needs n")?))
     }
+}
+
+/// Returns a Python number that is whole and at least `least`. For other values, fails with a
+/// message that begins with `needs`.
+fn whole(value: &Bound<'_, PyAny>, least: u64, needs: &str) -> PyResult<u64> {
+    value.extract().ok().filter(|n| *n >= least).ok_or_else(|| {
+        let value = shown(value);
+        let message = format!("{needs}, a whole number from {least} to 2**64 - 1, not {value}");
+        PyValueError::new_err(message)
+    })
 }

@@ -6,6 +6,8 @@ use eastwest_network::queue::{self, CustomQueue, Place, Plan, QueueModel, Signal
 use eastwest_types::{Limit, Span, Time, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
 /// A queue discipline written in Python: the user's class and its settings.
 #[derive(Debug)]
@@ -51,6 +53,7 @@ impl QueueModel for Model {
             signal: self.signal,
             limit: self.limit,
             ranks: has("rank"),
+            trims: has("trims"),
         })
     }
 
@@ -86,6 +89,7 @@ struct SketchQueue {
     at_dequeue: bool,
     at_push_out: bool,
     ranks: bool,
+    trims: bool,
     period: Option<Span>,
     signal: Signal,
     limit: Limit,
@@ -135,7 +139,9 @@ impl CustomQueue for SketchQueue {
             return if fits || self.ranks { Verdict::Enqueue } else { Verdict::Drop };
         }
         let seen = self.arrival(arrival, fits);
-        self.object.call("at_enqueue", (seen,), verdict).unwrap_or(Verdict::Enqueue)
+        let trims = self.trims;
+        let answer = self.object.call("at_enqueue", (seen,), |answer| verdict(answer, trims));
+        answer.unwrap_or(Verdict::Enqueue)
     }
 
     fn at_dequeue(&mut self, now: Time, heads: &mut dyn Iterator<Item = queue::Head<'_>>) -> Plan {
@@ -144,7 +150,8 @@ impl CustomQueue for SketchQueue {
             return plan;
         }
         for head in heads {
-            match self.object.call("at_dequeue", (self.head(now, &head),), verdict) {
+            let seen = self.head(now, &head);
+            match self.object.call("at_dequeue", (seen,), |answer| verdict(answer, false)) {
                 Some(Verdict::Drop | Verdict::DropEarly) => plan.drop += 1,
                 other => {
                     plan.mark = other == Some(Verdict::Mark);
@@ -193,15 +200,23 @@ fn number(verdict: Verdict) -> u8 {
     }
 }
 
-/// Returns the verdict (enqueue, drop, mark …) for a number that Python returned, see `Verdict` in
-/// python/eastwest/mechanisms/sketch.py.
-fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
+/// Class `Verdict` of python/eastwest/mechanisms/sketch.py.
+static VERDICT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// Returns the verdict (enqueue, drop, mark …) that Python returned, see `Verdict` in
+/// python/eastwest/mechanisms/sketch.py. Fails for other values, also for numbers and bools, which
+/// would be read as verdicts by mistake, and for `TRIM` unless `trims`.
+fn verdict(answer: &Bound<'_, PyAny>, trims: bool) -> PyResult<Verdict> {
+    let class = VERDICT.import(answer.py(), "eastwest.mechanisms.sketch", "Verdict")?;
+    if !answer.get_type().is(class) {
+        return Err(PyValueError::new_err("no verdict"));
+    }
     match answer.extract::<u8>()? {
         0 => Ok(Verdict::Enqueue),
         1 => Ok(Verdict::Mark),
         2 => Ok(Verdict::Drop),
         3 => Ok(Verdict::DropEarly),
-        4 => Ok(Verdict::Trim),
+        4 if trims => Ok(Verdict::Trim),
         _ => Err(PyValueError::new_err("no verdict")),
     }
 }

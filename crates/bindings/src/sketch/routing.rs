@@ -2,6 +2,7 @@
 
 use super::object::{Object, Origin};
 use eastwest_network::routing::{self, CustomRouting, RoutingModel, SwitchPlace};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// A choice among equal-cost paths written in Python: the user's class and its settings.
@@ -45,7 +46,8 @@ impl CustomRouting for SketchRouting {
             edge: choice.edge,
             tag: choice.tag,
         };
-        self.0.call("choose", (seen,), |answer| answer.extract()).unwrap_or(0)
+        let paths = choice.paths();
+        self.0.call("choose", (seen,), |answer| path_number(answer, paths)).unwrap_or(0)
     }
 
     fn forward(&mut self, transit: &mut routing::Transit) {
@@ -68,6 +70,15 @@ impl CustomRouting for SketchRouting {
         };
         let tag = self.0.call("forward", (seen,), |answer| answer.extract::<Option<u64>>());
         transit.tag = tag.flatten().unwrap_or(transit.tag);
+    }
+}
+
+/// Returns the number of a path that Python returned. Fails unless it is a whole number below
+/// `paths`: a larger number means that the method has not read the number of paths.
+fn path_number(answer: &Bound<'_, PyAny>, paths: usize) -> PyResult<usize> {
+    match answer.extract()? {
+        path if path < paths => Ok(path),
+        _ => Err(PyValueError::new_err("no path")),
     }
 }
 

@@ -28,9 +28,8 @@ _PCAP = {
 _SECTION = b"\x0a\x0d\x0d\x0a"
 #: Byte order of a section of pcapng, by the byte-order magic in its header.
 _ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
-#: Types of pcapng blocks: section header, interface description, and packet (obsolete, simple,
-#: enhanced).
-_SHB, _IDB, _OPB, _SPB, _EPB = 0x0A0D0D0A, 1, 2, 3, 6
+#: Types of pcapng blocks: interface description, and packet (obsolete, simple, enhanced).
+_IDB, _OPB, _SPB, _EPB = 1, 2, 3, 6
 #: Maximum number of captured bytes of a packet.
 MOST_PACKET = 1 << 20
 #: Maximum length of a block of pcapng, in bytes.

@@ -350,9 +350,13 @@ def _node(name: str, number: Any, kind: Any, micros: Any, needs: Any, about: Any
 def _json(source: Source) -> Iterator[_Node]:
     parts: list[bytes] = []
     held = 0
-    while held <= _MOST_JSON and (part := source.read()):
+    while part := source.read():
         parts.append(part)
         held += len(part)
+        if held > _MOST_JSON:
+            raise InputError(
+                f"{source.name}: has more than {_MOST_JSON:,} bytes of JSON, which is the maximum"
+            )
     try:
         graph = json.loads(b"".join(parts))["workload_graph"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -361,6 +365,8 @@ def _json(source: Source) -> Iterator[_Node]:
         ) from None
     if not isinstance(graph, list):
         raise InputError(f"{source.name}: workload_graph must be a list of nodes")
+    if len(graph) > _MOST_NODES:
+        raise _too_many(source)
     for node in graph:
         if not isinstance(node, dict):
             raise InputError(f"{source.name}: workload_graph: an entry is not an object")
@@ -379,15 +385,18 @@ def _protobuf(source: Source) -> Iterator[_Node]:
         message = _exactly(source, length)
         seen += 1
         if seen > _MOST_NODES:
-            raise InputError(
-                f"{source.name}: has more than {_MOST_NODES:,} nodes, which is the maximum"
-            )
+            raise _too_many(source)
         if seen == 1:
             continue
         try:
             yield _from_wire(source.name, message)
         except IndexError:
             raise InputError(f"{source.name}: message {seen} is damaged or cut off") from None
+
+
+def _too_many(source: Source) -> InputError:
+    """Return the error for a file with more than ``_MOST_NODES`` nodes."""
+    return InputError(f"{source.name}: has more than {_MOST_NODES:,} nodes, which is the maximum")
 
 
 def _length(source: Source) -> int | None:
