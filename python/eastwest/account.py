@@ -171,7 +171,7 @@ class Account:
         ):
             for reason, found in kinds.items():
                 file, line, text = found.places[0]
-                seen = f" has {clean(text, 60)!r}" if text else ""
+                seen = f", found {clean(text, 60)!r}" if text else ""
                 then = f"; {found.consequence}" if found.consequence else ""
                 yield f"{word} {count(found.count)} × {reason}: {place(file, line)}{seen}{then}"
 

@@ -405,7 +405,7 @@ def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> d
 
 
 def topology_kinds(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
-    """Return the number of hosts, switches and cables of each kind that ``text`` describes.
+    """Return the numbers of hosts and switches of the scenario in ``text``, and its kinds of cable.
 
     ``kinds`` of the result has a row for each kind of cable: (tier, rate in bit/s, delay in µs,
     number of cables).

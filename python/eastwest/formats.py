@@ -102,7 +102,7 @@ def _newer(folder: Path, summary: dict[str, Any]) -> str:
     return (
         f"{folder} has result format {summary['format']:d}, written by Eastwest {writer:.40}; "
         f"this is Eastwest {core.version()}, which reads formats 1 to {RESULT_FORMAT}. "
-        f"Read the result with that version or a newer one, or simulate it again with this version: "
+        "Read the result with that version or a newer one, or simulate it again with this version: "
         f"eastwest run {folder / 'scenario.toml'}"
     )
 

@@ -63,10 +63,10 @@ class Tally:
     campaigns: list[dict[str, Any]] = field(default_factory=list)
 
     def counts(self, levels: Sequence[Level]) -> list[tuple[int, int]]:
-        """Return how often each pair of levels was tried and refused, in the simulator's order.
+        """Return (tries, refusals) of each pair of levels, by their higher, then their lower index.
 
-        A level is a setting and its value; pairs are in the order of their higher, then lower
-        index.
+        A level is (setting, value); its index is its place in ``levels``. The simulator has this
+        order, too.
         """
         return [
             self.pairs.get((levels[low], levels[high]), (0, 0))

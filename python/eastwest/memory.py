@@ -43,7 +43,7 @@ def parse(text: str) -> int:
     found = _SIZE.fullmatch(text)
     unit = _UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:
-        raise InputError(f"{text!r} is not a size: write it as 4 GB or 512 MiB")
+        raise InputError(f"{text!r} is not a size: write a size such as 4 GB or 512 MiB")
     value = int(float(found[1]) * unit)
     if value < LEAST:
         raise InputError(f"{text} is too small a memory limit: a run needs at least {size(LEAST)}")

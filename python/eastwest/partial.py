@@ -45,12 +45,12 @@ class Partial:
 
     @classmethod
     def folder(cls, parent: Path) -> Self:
-        """Make a folder. Raises ``OSError`` where ``parent`` is missing or cannot be written."""
+        """Make a folder in ``parent``. Raises ``OSError`` if ``parent`` is no writable folder."""
         return cls(parent, _new_folder)
 
     @classmethod
     def file(cls, parent: Path) -> Self:
-        """Make an empty file in ``parent``. Raises ``OSError`` if it is not a writable folder."""
+        """Make an empty file. Raises ``OSError`` if ``parent`` is no writable folder."""
         return cls(parent, _new_file)
 
     @classmethod

@@ -68,7 +68,7 @@ def _refuse_slow(path: Path, text: str) -> None:
     """
     if text.count("=") > _MOST_KEYS:
         raise InputError(
-            f"{path}: the file has more than {_MOST_KEYS:,} signs =, which is the maximum; signs in "
+            f"{path}: the file has more than {_MOST_KEYS:,} signs =, the maximum; signs in "
             "comments and values count, too"
         )
     for number, line in enumerate(text.splitlines(), 1):
@@ -290,7 +290,10 @@ class Table:
         return Table(given, f"{self.where}{key}.", self)
 
     def tables(self, key: str, known: Sequence[str] = ()) -> list[Table]:
-        """Return a reader for each table of an array; checks their keys if ``known`` is given."""
+        """Return a reader for each table of an array of tables.
+
+        If ``known`` is given, other keys of these tables are problems.
+        """
         given = self.content.get(key, [])
         if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
             self.wrong(key, None, f"must be tables, each beginning with [[{key}]]")

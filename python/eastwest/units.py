@@ -120,5 +120,5 @@ def clean(text: str, limit: int = 200) -> str:
 
 
 def tier_words(tier: str) -> str:
-    """Return words for a tier of links: the kinds of nodes that its links connect."""
+    """Return words for a tier of links, such as ``hosts to switches`` for ``host-up``."""
     return _TIER_WORDS.get(tier, clean(tier, 40))

@@ -35,7 +35,7 @@ def explain(
     or response; for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``; for an MPI program its workload.
     The times of flows are divided by their critical paths where the run recorded them
     (``measure.flow_parts``). If they are missing and the run took less than ``rerun_s`` seconds,
-    the run is simulated again to record them; ``progress`` is called with its progress.
+    the run is simulated again to record them, and ``progress`` is called meanwhile.
 
     ``workload`` selects the workload where several have a job with this id. The story prints as
     text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to

@@ -141,10 +141,10 @@ def _parts(
     ahead: neighbours.Ahead | None,
     blind: bool,
 ) -> None:
-    """Add the parts of the flow's time: from ``divided``, or else from the events of the flow.
+    """Add the parts of the flow's time to ``result``: from ``divided``, or else from events.
 
-    ``blind``: the counters of the flow show losses that the table ``events`` lacks. ``waits`` are
-    silent times before timeouts, ``ahead`` the earlier messages on the connection.
+    ``waits`` are silent times before timeouts, ``ahead`` the earlier messages on the connection.
+    ``blind``: the counters of the flow show losses that the table ``events`` lacks.
     """
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
@@ -197,7 +197,10 @@ def _parts(
 def _moments(
     evidence: Evidence, this: fate.Message, events: list[Event], waits: list[fate.Silence]
 ) -> Iterator[Moment]:
-    """Yield a ``Moment`` for each event of the message and its connection, in order of time."""
+    """Yield a ``Moment`` for each event, or burst of losses, of the message and its connection.
+
+    The moments are in order of time. ``waits`` are silent times before timeouts of the message.
+    """
     waited = {wait.timeout_s: wait for wait in waits}
     for item in fate.bursts(events):
         if isinstance(item, fate.Burst):

@@ -111,7 +111,7 @@ def _number(kind: str, id: int | str) -> int:
 
 
 def slowest(result: Result | str | Path, top: int) -> Story:
-    """Return a story that lists the slowest flows and jobs; see ``eastwest.explain.slowest``."""
+    """Return a story that lists the slowest objects; see ``eastwest.explain.slowest``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     flows, jobs = evidence.flows, evidence.result.jobs
     told = Story(

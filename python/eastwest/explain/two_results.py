@@ -101,7 +101,7 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
     result.lacks(
         "Differences in the order and times of packets that no table has; the digest includes "
         "them. measure.capture and measure.tcp_trace record more.",
-        "Whether the first difference caused the later ones: the tables have their order only.",
+        "Whether the first difference caused the later ones: the tables show only their order.",
     )
     return result
 
@@ -145,10 +145,10 @@ def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: 
     share = percent(first.since_s / found.until_s) if found.until_s > 0 else "–"
     exact = ""
     if first.since_s > found.same_until_s:
-        exact = f", and those with exact times up to {first.since_s:.9f} s"
+        exact = f", and the tables with exact times up to {first.since_s:.9f} s"
     result.summary = (
-        f"Up to {found.same_until_s:.9f} s all tables of both are equal{exact}: {share} of the "
-        f"shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the table "
+        f"Up to {found.same_until_s:.9f} s all tables of both results are equal{exact}: {share} of "
+        f"the shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the table "
         f"{first.kind.table} ({first.kind.time})."
     )
     lines = []
@@ -258,7 +258,7 @@ _TELLERS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
 
 
 def _changed(title: str, before: float, after: float, write: Callable[[float], str]) -> str:
-    """Return a text: a number in the first and in the second run, and its relative change."""
+    """Return ``TITLE 1 ms, then 2 ms (+100 %)``: a number in both runs and its relative change."""
     by = f" ({change(after / before)})" if before and before != after else ""
     return f"{title} {write(before)}, then {write(after)}{by}"
 
@@ -344,7 +344,7 @@ def _goals(result: Story, first: Result, second: Result) -> None:
 
 
 def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """Yield counts of a summary (losses, marks, timeouts): key of the fact, label, and value.
+    """Yield (key of the fact, label, value) of counts in a summary: losses, marks, timeouts.
 
     A label that begins with a dash is a part of the last count whose label has no dash.
     """
@@ -492,7 +492,7 @@ def _jobs(result: Story, first: Evidence, second: Evidence, names: list[str], to
 
 
 def _path(told: Story) -> dict[str, float]:
-    """Return the duration in s of each part of a critical path, by text without task numbers."""
+    """Return the seconds of each part of a job's critical path, by text without task numbers."""
     found: dict[str, float] = {}
     for part in told.parts:
         what = _ASSIGNED.sub("", _TASK.sub(r"\1", part.what))
@@ -528,7 +528,10 @@ def _chance(
 def _sweep_file(
     first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> list[str]:
-    """Return the lines of a sweep file with the settings of both results; empty if not possible."""
+    """Return the lines of a sweep file that compares the settings of both results.
+
+    The list is empty if a setting is absent in one result, or if a line would be too long.
+    """
     both = [dict(values(tree(each.result))) for each in (first, second)]
     paths = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if any(ABSENT in pair for path, pair in different if path in paths):

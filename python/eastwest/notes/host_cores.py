@@ -21,12 +21,12 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
     notes = []
     if busy is not None and busy >= _SATURATED:
         notes.append(
-            f"the busiest core of a host works {busy:.0%} of the time: this host, not the "
-            "network, limits what it sends or receives ([hosts])"
+            f"the busiest core of a host works {busy:.0%} of the time: the host, not the "
+            "network, limits its throughput ([hosts])"
         )
     if lost:
         notes.append(
-            f"{count(lost)} frames were lost in full rings of hosts (hosts.ring_drops); drops of "
-            "the network do not include them"
+            f"{count(lost)} frames were lost in full rings of hosts (hosts.ring_drops); the "
+            "counts of drops in the network do not include these frames"
         )
     return notes
