@@ -148,8 +148,8 @@ def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: 
         exact = f", and the tables with exact times up to {first.since_s:.9f} s"
     result.summary = (
         f"Up to {found.same_until_s:.9f} s all tables of both results are equal{exact}: {share} of "
-        f"the shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the table "
-        f"{first.kind.table} ({first.kind.time})."
+        f"the shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the "
+        f"table {first.kind.table} ({first.kind.time})."
     )
     lines = []
     for each, name, rows in zip(both, names, first.only, strict=True):
