@@ -14,7 +14,7 @@ def folder(*names: str) -> Path:
 
     The cache is ``eastwest`` in ``$XDG_CACHE_HOME``, or else in the system's folder for caches:
     ``~/Library/Caches`` on macOS, ``~/.cache`` elsewhere. Raises ``InputError`` if the user has no
-    home folder and the variable is not set.
+    home folder and the variable is not an absolute path.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
     if Path(named).is_absolute():  # other values are invalid by the XDG specification

@@ -21,7 +21,7 @@ from eastwest.errors import MechanismError, problems_text
 
 #: Type of the values of a column: ``u8``, ``u32``, ``u64``, ``i64``, ``f64`` or ``str``.
 Dtype = str
-#: Column of few different texts: for each row the index of its text, and the texts. An index is a
+#: Column with few different texts: (index of the text of each row, texts). An index is a
 #: little-endian number of one byte for up to 256 texts, and of four bytes for more.
 Labels = tuple[bytes, list[str]]
 #: Column of a table: its name, its type and its data. Numbers are little-endian bytes. Texts are a

@@ -10,7 +10,7 @@ _PAIR = ("workload", "connection", "tag", "occurrence")
 
 
 def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return a frame with a row for each request whose response has arrived, in this order.
+    """Return a frame with a row for each request that has a response, in order of the responses.
 
     ``flows`` has the columns of the table of flows. Columns: ``workload``, ``client`` and
     ``server`` (numbers of hosts), ``request_bytes``, ``response_bytes``, ``start_s`` (the request

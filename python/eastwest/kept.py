@@ -77,7 +77,10 @@ def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFra
 
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Create the parent folder of ``out``, and add ``out`` to each ``OSError`` without a path."""
+    """Create the parent folder of ``out`` before a ``with`` block that writes to ``out``.
+
+    An ``OSError`` of the block without a path gets the path ``out``.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield

@@ -136,7 +136,8 @@ class _ParaverTrace:
         rows = list(of.iter_rows(named=True))
         if [row["rank"] for row in rows] != list(range(len(rows))):
             raise InputError(
-                f"{program}: not all ranks of this MPI program have finished; a trace needs all"
+                f"{program}: not all ranks of this MPI program have finished; a Paraver trace "
+                "needs all of them"
             )
         return rows
 

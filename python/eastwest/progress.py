@@ -87,7 +87,10 @@ class RunWords:
 
 
 def describe(progress: Progress, left_s: float | None) -> str:
-    """Return as text: simulated time, wall time so far and left, jobs done, packet-hops per s."""
+    """Return as text: simulated time, wall time, time left, jobs done, and packet-hops per second.
+
+    ``left_s`` is the estimated remaining wall time in s; None: unknown.
+    """
     wall_s = progress["wall_s"]
     parts = [f"{span(progress['simulated_s'])} simulated in {span(_rounded(wall_s))}"]
     if left_s is not None:
@@ -105,7 +108,7 @@ def _rounded(seconds: float) -> float:
 
 
 class SweepWords:
-    """Text about the progress of a sweep."""
+    """Callable that returns a text about the progress of a sweep."""
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
@@ -124,7 +127,7 @@ class SweepWords:
 
 
 class ClaimsWords:
-    """Text about the progress of the runs with which claims are checked."""
+    """Callable that returns a text about the progress of the runs of claims."""
 
     def __init__(self) -> None:
         self._words = SweepWords()

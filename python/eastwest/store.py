@@ -362,7 +362,8 @@ class Store:
             if self.find(final.name) is not None:
                 _add_missing(partial, final)
                 return
-            # A damaged entry is renamed before its removal: if this process dies, no data are lost.
+            # The rename comes first, so that a run's folder is complete or absent if this process
+            # dies.
             retired = temporary(self._beside)
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)

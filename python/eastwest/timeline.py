@@ -219,7 +219,10 @@ def nanoseconds(time_s: Any) -> int:
 
 
 def _in_order(row: Row, columns: Sequence[str], what: str) -> list[int]:
-    """Return the times of ``columns`` of a row in ns; raise ``InputError`` unless they ascend."""
+    """Return the times of ``columns`` of a row in ns; raise ``InputError`` unless they ascend.
+
+    ``what`` is the name of the table, for the message.
+    """
     times = [nanoseconds(row[column]) for column in columns]
     if times != sorted(times):
         shown = ", ".join(f"{row[column]!r:.30}" for column in columns)

@@ -87,7 +87,7 @@ def test_a_met_goal_beyond_the_deadline_has_a_note(
 
     Path("sweep.toml").write_text(SWEEP)
     done = CliRunner().invoke(app, ["sweep", "sweep.toml", "--jobs", "0", "--out", "swept"])
-    said = "at 1 of 2 points of the sweep, some queries of search missed the deadline"
+    said = "at 1 of 2 points of the sweep, some queries of search missed"
     assert done.exit_code == 0 and said in done.output, done.output
     page = write_report([Path("swept")]).read_text(encoding="utf-8")
     assert f"{said[0].upper()}{said[1:]}" in page

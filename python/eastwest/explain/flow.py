@@ -85,7 +85,7 @@ def line(evidence: Evidence, row: dict[str, Any]) -> str:
 
 
 def story(evidence: Evidence, flow: int) -> Story:
-    """Return the explanation of one flow."""
+    """Return the explanation of the flow with the number ``flow``."""
     row = find(evidence, flow)
     this = message(row)
     events = evidence.events_of(this.connection, this.start_s, this.finish_s)

@@ -61,7 +61,7 @@ def own(evidence: Evidence, table: str, job: dict[str, Any]) -> pl.DataFrame:
 
 
 def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
-    """Return the explanation of one job."""
+    """Return the explanation of the job with the number or name ``which``."""
     job = find(evidence, which, workload)
     tasks = own(evidence, "tasks", job)
     for row in tasks.iter_rows(named=True):

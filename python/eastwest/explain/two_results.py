@@ -107,7 +107,11 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
 
 
 def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
-    """Add a section on the settings that differ."""
+    """Add a section on the settings that differ.
+
+    ``different`` has for each setting its path, and its values in the first and in the second
+    result.
+    """
     lines = [f"{path}: {before}, then {after}" for path, (before, after) in different]
     if len(lines) > _MOST_SETTINGS:
         lines[_MOST_SETTINGS:] = [f"and {len(lines) - _MOST_SETTINGS} more (all with --json)"]
@@ -115,7 +119,10 @@ def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
 
 
 def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: list[str]) -> None:
-    """Add sections on the first difference of all tables and the first of each table."""
+    """Add sections on the first of all differences, and on the first difference of each table.
+
+    ``found`` is the comparison of ``both`` results, ``names`` are the names of their folders.
+    """
     ends = found.ends_s
     result.facts |= {
         "same_until_s": found.same_until_s,
@@ -503,7 +510,10 @@ def _path(told: Story) -> dict[str, float]:
 def _chance(
     result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> None:
-    """Add a section on differences by chance, with a sweep file that compares several seeds."""
+    """Add a section on differences by chance, with a sweep file that compares several seeds.
+
+    ``different`` has for each setting that differs its path, and its values in both results.
+    """
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:

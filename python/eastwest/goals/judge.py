@@ -172,7 +172,10 @@ def allows(limit: Limit, value: float) -> bool:
 
 
 def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
-    """Return a point's means by goal, negated where more is better, so that less is better."""
+    """Return a point's means by goal, negated where more is better, so that less is better.
+
+    ``ours`` are the runs of the point, by seed.
+    """
     return tuple(
         math.fsum(run[goal.metric] for run in ours.values()) / len(ours) * (-1 if goal.more else 1)
         for goal in goals
@@ -196,7 +199,10 @@ def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
 
 
 def mean_score(goals: Sequence[Goal], ours: Runs, base: Runs) -> float:
-    """Return the mean over the seeds of a point's score; less is better."""
+    """Return the mean over the seeds of a point's score; less is better.
+
+    Only seeds that the point (``ours``) and the baseline (``base``) have in common count.
+    """
     seeds = [seed for seed in ours if seed in base]
     return math.fsum(score(goals, ours[seed], base[seed]) for seed in seeds) / len(seeds)
 
@@ -224,7 +230,10 @@ class Standing:
 
 
 def dominates(a: Standing, b: Standing) -> bool:
-    """Whether ``a`` dominates ``b``: misses limits by less, or is better in the goals."""
+    """Whether ``a`` dominates ``b``: misses limits by less, or is better in the goals.
+
+    If neither misses a limit, ``a`` is better if it is worse in no goal and better in one.
+    """
     if a.missed > 0 or b.missed > 0:
         return a.missed < b.missed
     return a.values != b.values and all(x <= y for x, y in zip(a.values, b.values, strict=True))
