@@ -71,7 +71,7 @@ class Remaining:
 
 
 class RunWords:
-    """Text about the progress of one run, with a new estimate of the time left at each report."""
+    """Callable that returns a text about the progress of a run; it estimates the time left."""
 
     def __init__(self) -> None:
         self._remaining = Remaining()
