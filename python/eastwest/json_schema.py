@@ -74,7 +74,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _table() -> dict[str, Any]:
-    """Return the schema of a table without keys."""
+    """Return the JSON schema of a TOML table that has no keys yet."""
     return {"type": "object", "properties": {}, "additionalProperties": False}
 
 

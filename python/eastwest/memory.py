@@ -39,7 +39,10 @@ class MemoryLimitError(MemoryError):
 
 
 def parse(text: str) -> int:
-    """Return the bytes of a size such as ``4 GB`` or ``512 MiB``. Raises ``InputError``."""
+    """Return the number of bytes of a memory limit such as ``4 GB`` or ``512 MiB``.
+
+    Raises ``InputError`` where the text is not a size, or the size is below ``LEAST``.
+    """
     found = _SIZE.fullmatch(text)
     unit = _UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:

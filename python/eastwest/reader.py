@@ -226,7 +226,10 @@ class Table:
         return float(value)
 
     def integer(self, key: str, otherwise: int | None, low: int, high: int) -> int:
-        """Return a whole number from ``low`` to ``high``; required if ``otherwise`` is None."""
+        """Return the whole number of a key, from ``low`` to ``high``, or the default ``otherwise``.
+
+        The key is required if ``otherwise`` is None. The result is ``low`` after a problem.
+        """
         value = self.content.get(key, otherwise)
         if type(value) is not int:
             self._not(key, value, f"a whole number from {low} to {high}")
@@ -266,7 +269,10 @@ class Table:
         wanted: str = "a list of texts",
         most: int = 10_000,
     ) -> tuple[str, ...]:
-        """Return a list of up to ``most`` texts that are not empty."""
+        """Return the list of a key: up to ``most`` texts that are not empty.
+
+        ``otherwise`` is the default. ``wanted`` describes the allowed value in a message.
+        """
         given = self.content.get(key, [*otherwise])
         good = isinstance(given, list) and all(isinstance(each, str) and each for each in given)
         if good and len(given) <= most:

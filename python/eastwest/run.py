@@ -216,7 +216,7 @@ def measured(
     options: core.RunOptions | None = None,
     keeper: Keeper | None = None,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
-    """Simulate a scenario; return the core's result and the summary with wall time and memory.
+    """Simulate a scenario; return (result of the core, summary with wall time and memory).
 
     With a ``keeper``, the first rows of long tables may be in its files, and the times are sums
     over all processes that worked on the run. The memory is the peak of this process.

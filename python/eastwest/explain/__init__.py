@@ -61,12 +61,12 @@ def slowest(result: Result | str | Path, top: int = 5) -> Story:
 
 
 def difference(first: Result | str | Path, second: Result | str | Path, top: int = 3) -> Story:
-    """Return a story of the first difference of two results and of its consequences.
+    """Return a story of the first difference of two results, and of the changes that followed.
 
     The story has the settings that differ, the first difference in simulated time, and the changes
     of workloads, goals, counts, flows and jobs (at most ``top`` flows and ``top`` jobs, the largest
     changes first). Results with equal digests are identical. Raises ``InputError`` where a folder
-    is damaged.
+    is damaged, or where both are one folder.
     """
     from eastwest.explain import two_results  # noqa: PLC0415  loads polars
 

@@ -268,7 +268,7 @@ def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
 
 
 def _because(timeout: Event) -> str:
-    """Return the cause of a timeout in parentheses; an empty text where it is unknown."""
+    """Return the cause of a timeout as ``" (CAUSE)"``; an empty text where it is unknown."""
     why = timeouts.long(timeout.cause)
     return f" ({why})" if why else ""
 

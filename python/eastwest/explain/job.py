@@ -102,7 +102,7 @@ def _opening(job: dict[str, Any]) -> Story:
 
 
 def _moments(job: dict[str, Any], tasks: pl.DataFrame) -> list[Moment]:
-    """Return the moments at which phases of the job began and ended, since its submission."""
+    """Return the begin and end of the job's phases, with the times since its submission."""
     begin = job["submitted_s"]
     found: list[tuple[float, str]] = []
     for kind, done in (("map", "read its input"), ("reduce", "fetched its input")):

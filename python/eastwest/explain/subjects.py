@@ -88,7 +88,10 @@ def _check_workload(evidence: Evidence, kind: str, id: int | str, workload: str)
 def _record(
     evidence: Evidence, kind: str, id: int | str, progress: ProgressCallback | None
 ) -> str | None:
-    """Record the critical paths that an explanation needs; return why this failed, or None."""
+    """Record the critical paths that an explanation needs; return why this failed, or None.
+
+    The run is simulated again, and its ``flow_parts`` are added to ``evidence``.
+    """
     if kind == "job":
         recorded = evidence.result.flow_parts.height
         return None if recorded else again.record(evidence, ["*"], progress)

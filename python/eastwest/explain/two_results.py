@@ -277,6 +277,7 @@ _Measures = dict[tuple[str, str], dict[str, Any]]
 def _measures(result: Result) -> _Measures:
     """Return the measures of each workload, also for times when another workload was active.
 
+    The keys are (other workload that was active, or empty for the whole run; measured workload).
     Summaries of old formats lack these measures; then they are computed from the tables.
     """
     found = result.summary

@@ -146,7 +146,8 @@ class Outcome:
     def states(self, there: Collection[str]) -> dict[tuple[int, str], str]:
         """Return the state of each limit at each point, by (point, full name of the metric).
 
-        ``there`` are the names of all metrics of the runs.
+        ``there`` are the full names of all metrics of the runs, such as
+        ``workloads.hadoop.runtime_s.mean``.
         """
         return {
             (at.point, _full(cell.limit.metric, there)): cell.state

@@ -118,7 +118,10 @@ class Goals:
 
 
 def read(given: object) -> tuple[Goals, list[Problem]]:
-    """Return the valid goals of a table ``[goal]``, and the problems of the invalid goals."""
+    """Return (valid goals of a table ``[goal]``, problems of its other goals).
+
+    ``given`` is the content of the table, which may be any value of TOML.
+    """
     if not isinstance(given, Mapping):
         example = '{ "service.exchange_us.p99" = "< 1 ms" }'
         return Goals(), [_problem("goal", given, f"must be a table, such as {example}")]
@@ -165,7 +168,10 @@ def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
 
 
 def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
-    """Return the bound in the unit of a measure, and ``""``; or None and an error message."""
+    """Return (bound in the unit of a measure, ``""``), or (None, error message).
+
+    ``sign`` is ``<``, ``<=``, ``>`` or ``>=``; ``text`` is the text after it.
+    """
     bound, message = _number(measure, sign, text)
     from eastwest.sweep.words import part_with_unit, unit_of  # noqa: PLC0415  as in _number
 
@@ -176,7 +182,10 @@ def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
 
 
 def _number(measure: str, sign: str, text: str) -> tuple[float | None, str]:
-    """Return a bound of any sign in the unit of a measure, and ``""``; or None and a message."""
+    """Return (bound of any sign, in the unit of a measure, ``""``), or (None, error message).
+
+    ``sign`` is ``<``, ``<=``, ``>`` or ``>=``, for the message; ``text`` is the text after it.
+    """
     try:
         plain = float(text)
     except ValueError:
@@ -224,7 +233,7 @@ def of_text(scenario: str) -> Goals:
 
 
 def _read_text(scenario: str) -> tuple[Goals, list[Problem]]:
-    """Return the valid goals of a resolved scenario, and the problems of the invalid goals."""
+    """Return (valid goals, problems of the other goals) of a resolved scenario as TOML."""
     if "goal = {" not in scenario:
         return Goals(), []
     return read(tomllib.loads(scenario).get("goal", {}))
