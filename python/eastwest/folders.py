@@ -56,11 +56,11 @@ class NewFolder:
         if self._parents:
             parent = next(each for each in (parent, *parent.parents) if each.exists())
             if not parent.is_dir():
-                raise FolderError(f"{parent} is not a folder")
+                raise FolderError(f"{out}: {parent} is not a folder")
         elif not parent.is_dir():
             raise FolderError(f"{out}: there is no folder {out.parent}")
         if not os.access(parent, os.W_OK | os.X_OK):
-            raise FolderError(f"{parent} cannot be written to")
+            raise FolderError(f"{out}: the folder {parent} cannot be written to")
 
     def begin(self) -> Partial:
         """Make a folder with a temporary name beside the final path. Raises ``OSError``."""

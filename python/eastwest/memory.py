@@ -133,7 +133,7 @@ class Watched:
 
     def busy(self) -> None:
         """Check the memory of the process while a run is built or its tables are made."""
-        self._look("before its first event or after its last")
+        self._look("before its first event, or while its result is made")
 
     def __call__(self, state: core.Progress) -> None:
         """Check the memory of the process, and pass the progress of the run on."""

@@ -252,7 +252,10 @@ class Table:
         return (1,)
 
     def one_of(self, key: str, allowed: Iterable[str], otherwise: str | None = None) -> str:
-        """Return one of the texts ``allowed``; required unless ``otherwise`` is given."""
+        """Return the text of a key, which must be one of ``allowed``.
+
+        The key is required unless the default ``otherwise`` is given.
+        """
         value, names = self.content.get(key, otherwise), [*allowed]
         if isinstance(value, str) and (value in names or value == otherwise):
             return value

@@ -314,7 +314,7 @@ def _unknown(
     """Add remarks on facts about the flow that the tables of the result do not contain."""
     note = evidence.events_note(this.finish_s)
     if note is None and this.connection is None:
-        note = "Events of the flow: the result has no connection number for it."
+        note = "Events of the flow: the result does not have the number of the flow's connection."
     result.lacks(note)
     if this.connection is None or evidence.events_until_s is None:
         counted = f"{plural(row['retransmits'], 'segment')} sent again"
@@ -327,7 +327,7 @@ def _unknown(
     if not evidence.divides(row["workload"]):
         result.unknown.append(
             "How the time divides into windows, the queue of each port, pacing and delayed ACKs: "
-            "only messages over TCP are divided, in runs of single packets."
+            "only times of messages over TCP are divided, in packet-level runs."
         )
         return
     if row["purpose"] in _OPENS and row["stream_start"] == 0 and not divided:

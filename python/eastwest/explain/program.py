@@ -165,7 +165,7 @@ def story(evidence: Evidence, name: str) -> Story:
     _imbalance(told, finished, finish_s)
     if pick(result.summary, "mpi", "left_out"):
         told.lacks(
-            "Messages and states after the first ones: the tables were full (measure.mpi_rows)."
+            "Later messages and states: the tables of the result were full (measure.mpi_rows)."
         )
     if told.facts["slowest_flows"]:
         told.lacks(

@@ -79,8 +79,8 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
     if same:
         result.title += ": identical"
         result.summary = (
-            f"Both have the digest {one.result.digest}: each event of the simulation is the same "
-            "in both" + ("; the settings that differ had no effect on it." if different else ".")
+            f"Both results have the digest {one.result.digest}: each event is the same in "
+            "both simulations" + ("; the settings that differ had no effect on it." if different else ".")
         )
         return result
     found = compare(one, other)

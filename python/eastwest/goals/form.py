@@ -155,7 +155,7 @@ def _problem(path: str, value: object, message: str, hint: str | None = None) ->
 
 
 def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
-    """Return the limit that the text ``wanted`` sets, and ``""``; or None and an error message."""
+    """Return (limit that the text ``wanted`` sets, ``""``), or (None, error message)."""
     match = _LIMIT.fullmatch(wanted)
     if match is None:
         return None, f"is not a goal: {_FORM}"
