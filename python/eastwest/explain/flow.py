@@ -327,7 +327,7 @@ def _unknown(
     if not evidence.divides(row["workload"]):
         result.unknown.append(
             "How the time divides into windows, the queue of each port, pacing and delayed ACKs: "
-            "only times of messages over TCP are divided, in packet-level runs."
+            "only messages over TCP are divided, in packet-level runs."
         )
         return
     if row["purpose"] in _OPENS and row["stream_start"] == 0 and not divided:

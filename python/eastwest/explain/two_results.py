@@ -80,7 +80,8 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
         result.title += ": identical"
         result.summary = (
             f"Both results have the digest {one.result.digest}: each event is the same in "
-            "both simulations" + ("; the settings that differ had no effect on it." if different else ".")
+            "both simulations"
+            + ("; the settings that differ had no effect on it." if different else ".")
         )
         return result
     found = compare(one, other)
