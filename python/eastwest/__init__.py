@@ -127,7 +127,10 @@ _MODULES = {"models", "plot"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used and return its object: importing all takes 1 s."""
+    """Return the object of a public name; import its module at the first use of the name.
+
+    Importing all modules takes 1 s.
+    """
     if name == "__version__":
         value = importlib.import_module("eastwest.core").version()
     elif name in _MODULES:
@@ -141,12 +144,15 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return only the public names, including those whose modules are not imported yet."""
+    """Return the public names, including names whose modules are not imported yet."""
     return sorted(__all__)
 
 
 class _Package(ModuleType):
-    """Type of the package: importing its module ``sweep`` does not hide its function ``sweep``."""
+    """Type of the package: public functions hide submodules of equal name.
+
+    When Python imports the submodule ``sweep``, ``eastwest.sweep`` remains the function.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and name in _HOMES):

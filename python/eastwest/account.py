@@ -15,8 +15,8 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.units import clean, count
 
-#: Maximum number of places (file and line) that an account lists for one reason, and maximum number
-#: of reasons that it lists. The counts include every place.
+#: Limits of an account: number of places (file and line) that it lists for one reason, and number
+#: of reasons. Further reasons are counted together as ``other reasons``; counts include all rows.
 MOST_PLACES = 3
 MOST_REASONS = 40
 _OTHER = "other reasons"
@@ -62,7 +62,8 @@ class Account:
     ) -> None:
         """Count ``rows`` rows as left out; with ``stop``, raise ``InputError`` instead.
 
-        ``reason`` is a text that many rows can share; the value of this row is in ``found``.
+        Rows with equal ``reason`` are counted together, so ``reason`` contains no value of a row.
+        ``found`` is the value of this row, ``consequence`` the effect on the result.
         """
         if self.stop:
             raise InputError(f"{place(file, line)}: {told(reason, found)}")
@@ -109,13 +110,17 @@ class Account:
         self._broken = (file, line, reason)
 
     def more(self) -> None:
-        """Note that a record follows: an incomplete record before it is left out."""
+        """Count a remembered incomplete record as left out, because another record follows it."""
         if self._broken is not None:
             broken, self._broken = self._broken, None
             self.bad(*broken)
 
     def end(self, file: str, line: int, cut: str) -> None:
-        """Note the end of a file; ``cut`` is the reason if the file ends too early, else empty."""
+        """Add notes at the end of a file: on an incomplete last record, and on a damaged file.
+
+        ``cut`` is the error that ended the reading of a compressed file before its end, or empty.
+        ``line`` is the last line that was read; 0 where it is not known.
+        """
         if self._broken is not None:
             (_, at, _), self._broken = self._broken, None
             self.note(file, at, "the last record is incomplete and is left out")
@@ -123,7 +128,7 @@ class Account:
             self.note(
                 file,
                 line,
-                "the compressed file is damaged or truncated: only the records before this line "
+                "the compressed file is damaged or truncated: only the records before the damage "
                 "are used",
                 cut,
             )
@@ -147,7 +152,11 @@ class Account:
         return sum(found.count for found in self.skipped.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the account as entries of a JSON object, such as the object in ``trace.json``."""
+        """Return the account as a dict for JSON: ``rows_skipped``, and a list of entries by kind.
+
+        The kinds are ``skipped``, ``changed`` and ``noted``. An entry has ``reason``, ``count``,
+        ``consequence`` and ``first`` (its first places).
+        """
         return {
             "rows_skipped": self.rows_skipped,
             "skipped": _listed(self.skipped),
@@ -156,20 +165,20 @@ class Account:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield the entries of the account as lines of text: one line for each reason."""
+        """Yield a line of text for each reason: kind, number of rows, first place, consequence."""
         for word, kinds in zip(
             KINDS.values(), (self.skipped, self.changed, self.noted), strict=True
         ):
             for reason, found in kinds.items():
                 file, line, text = found.places[0]
-                seen = f" has {clean(text, 60)!r}" if text else ""
+                seen = f", found {clean(text, 60)!r}" if text else ""
                 then = f"; {found.consequence}" if found.consequence else ""
                 yield f"{word} {count(found.count)} × {reason}: {place(file, line)}{seen}{then}"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Entry of a stored account (``trace.json``, ``spans.json``): records with one reason."""
+    """Entry of an account in ``trace.json`` or ``spans.json``: the records with one reason."""
 
     #: Kind of the entry: ``left out``, ``changed`` or ``noted``.
     kind: str
@@ -181,12 +190,15 @@ class Entry:
     consequence: str
 
 
-#: Text for each kind of entries of an account, by the kind's name in JSON.
+#: Texts for the kinds of entries of an account, by the key of the kind in JSON.
 KINDS = {"skipped": "left out", "changed": "changed", "noted": "noted"}
 
 
 def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """Return the valid entries of the account ``about``, which may be of unknown origin."""
+    """Return the entries of an account that was read from JSON; leave out invalid entries.
+
+    ``about`` is the JSON object, which may be damaged or come from anyone.
+    """
     found = []
     for key, kind in KINDS.items():
         listed = about.get(key)
@@ -200,7 +212,11 @@ def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
 
 
 def read_entry(given: Any) -> dict[str, Any] | None:
-    """Return an entry of a stored account with its texts cut to a limit; None if it is invalid."""
+    """Return an entry of a stored account as a checked dict; None if the entry is invalid.
+
+    The keys are ``reason``, ``count``, ``consequence`` and ``first`` (list of places); long texts
+    are cut.
+    """
     if not isinstance(given, dict) or not isinstance(given.get("reason"), str):
         return None
     rows, then, first = (given.get(key) for key in ("count", "consequence", "first"))
@@ -229,7 +245,7 @@ def place(file: str, line: int) -> str:
 
 
 def told(reason: str, found: str) -> str:
-    """Return a reason, followed by the value that was found."""
+    """Return ``REASON, found 'VALUE'``; only the reason if ``found`` is empty."""
     return f"{reason}, found {clean(found, 60)!r}" if found else reason
 
 

@@ -33,7 +33,10 @@ class Measurement(TypedDict):
 
 
 class BenchError(Exception):
-    """Error of a benchmark scenario that failed; ``code`` is the exit code of its process."""
+    """Error of a benchmark; ``code`` is the exit code for the command.
+
+    It is 2 for an unknown scenario, 3 if digests differ, and otherwise the exit code of the run.
+    """
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -41,11 +44,11 @@ class BenchError(Exception):
 
 
 def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -> list[Measurement]:
-    """Run a scenario on one and on several threads; return for each the run of median wall time.
+    """Return the runs of median wall time on one thread and on ``threads`` threads, in this order.
 
-    Runs on one and on several threads alternate, so that other load on the machine affects both
-    alike. Raises ``BenchError`` as ``measure`` does, and with code 3 where the digests of the runs
-    differ, because results must not depend on the number of threads.
+    The scenario is run ``rounds`` times on each number of threads, alternately, so that other load
+    on the machine affects both alike. Raises ``BenchError`` as ``measure`` does, and with code 3
+    where the digests of the runs differ, because results must not depend on the number of threads.
     """
     runs = [[measure(name, settings, n) for n in (1, threads)] for _ in range(rounds)]
     digests = {run["digest"] for pair in runs for run in pair}

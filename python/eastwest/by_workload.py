@@ -1,8 +1,8 @@
 """Measures of each workload, in its own unit: exchanges, flows, jobs, rounds, transactions, ranks.
 
-Measures count the units that *start* in a window of time. One window is that of the scenario
-(``[measure.window]``; without it the whole run). Another window for each workload is the time while
-this workload is active: while one of its jobs, rounds, ranks or flows is in progress.
+Measures count the units that *start* in a window of time. The first window is ``[measure.window]``
+of the scenario, or else the whole run. Further windows are the times in which another workload is
+active: while one of its jobs, rounds, ranks or flows is in progress.
 """
 
 from __future__ import annotations
@@ -57,7 +57,11 @@ class Window:
 
 
 def busy(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return intervals (``from_s``, ``to_s``) in which any row of ``frame`` is in progress."""
+    """Return a frame of the intervals in which any row of ``frame`` is in progress.
+
+    ``frame`` has the columns ``start_s`` and ``finish_s``, the result ``from_s`` and ``to_s``. The
+    intervals are in order of time and do not overlap.
+    """
     ordered = frame.select("start_s", "finish_s").sort("start_s")
     before = pl.col("finish_s").cum_max().shift(1)
     number = (pl.col("start_s") > before).fill_null(value=True).cum_sum()
@@ -67,10 +71,11 @@ def busy(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def units(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
-    """Return for each unit a frame: ``workload``, ``purpose``, ``start_s``, ``finish_s``, ``took``.
+    """Return a frame for each kind of unit of work in ``UNITS``, by name: a row per finished unit.
 
-    ``tables`` are the result tables that :data:`TABLES` names. ``took`` is the duration, in the
-    unit that the name of the measure ends with. ``purpose`` is empty except for flows.
+    Columns: ``workload``, ``purpose`` (empty except for flows), ``start_s``, ``finish_s``, and
+    ``took``: the duration, in the unit of time that the name of the measure ends with. ``tables``
+    are the result tables that :data:`TABLES` names.
     """
     started = tables["rounds"], tables["mpi_ranks"]
     sources = {
@@ -109,13 +114,13 @@ def measured(
 ) -> dict[str, Any]:
     """Return the entries ``workloads`` and ``while`` of a summary: measures of each workload.
 
-    ``workloads.W`` has the measures of workload W in the scenario's window. ``while.X.W`` has the
-    measures of W in the part of this window in which workload X was active. ``while.X/P.W`` has
-    the measures of W while flows of X with purpose P were in progress. X is each workload with
-    jobs, ranks, rounds or single flows that was not active for the whole run, and W each other
-    workload. Each measure has ``count``, ``mean`` and percentiles. ``window`` is
-    ``[measure.window]`` of the scenario: ``from_s``, ``until_s``, ``cool_down_s``, ``while``,
-    ``purpose``.
+    ``workloads.W`` has the measures of workload W in the scenario's window, and the times of its
+    first start and last end. ``while.X.W`` has the measures of W in the part of this window in
+    which workload X was active. ``while.X/P.W`` has the measures of W while flows of X with purpose
+    P were in progress. X is each workload with jobs, ranks, rounds or single flows that was not
+    active for the whole run, and W each other workload. Each measure has ``count``, ``mean`` and
+    percentiles. ``window`` is ``[measure.window]`` of the scenario: ``from_s``, ``until_s``,
+    ``cool_down_s``, ``while``, ``purpose``. Units that start before ``warm_up_s`` do not count.
     """
     rows = units(tables)
     active = _activity(rows)
@@ -139,17 +144,18 @@ def measured(
 
 
 def _activity(rows: Mapping[str, pl.DataFrame]) -> dict[str, tuple[float, float]]:
-    """Return for each workload the time of its first start and of its last end, in s."""
+    """Return by workload (time of its first start, time of its last end), in s."""
     every = pl.concat([frame.select("workload", "start_s", "finish_s") for frame in rows.values()])
     spans = every.group_by("workload").agg(pl.col("start_s").min(), pl.col("finish_s").max())
     return {name: (first, last) for name, first, last in spans.sort("start_s", "workload").rows()}
 
 
 def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.DataFrame]:
-    """Return intervals (``from_s``, ``to_s``) in which a workload is active, in all and by purpose.
+    """Return frames of the intervals (``from_s``, ``to_s``) in which a workload is active, by name.
 
-    The keys are ``W`` for workload W, and ``W/P`` for the time while its flows of purpose P are in
-    progress. The result is empty for a workload with exchanges or transactions.
+    The names are ``W`` for workload W and, if it has jobs, ranks or rounds, ``W/P`` for the time
+    while its flows of purpose P are in progress. The result is empty for a workload with exchanges
+    or transactions. ``rows`` are the frames that ``units`` returns.
     """
     own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
     if own["exchanges"].height or own["transactions"].height:
@@ -170,7 +176,10 @@ def _chosen(
     simulated_s: float,
     warm_up_s: float,
 ) -> Window:
-    """Return the window of time in which the measures of a scenario count, after its warm-up."""
+    """Return the window of ``[measure.window]``, without the warm-up: units that start in it count.
+
+    ``window`` is the table of the scenario, ``rows`` are the frames that ``units`` returns.
+    """
     until_s = math.inf
     if "cool_down_s" in window:
         until_s = simulated_s - window["cool_down_s"]
@@ -190,7 +199,11 @@ def _chosen(
 
 
 def _of_workload(rows: Mapping[str, pl.DataFrame], workload: str, window: Window) -> dict[str, Any]:
-    """Return the measures of one workload in a window of time, by the names of the measures."""
+    """Return the statistics of one workload in a window of time, by measure; empty without units.
+
+    ``rows`` are the frames that ``units`` returns. For jobs and rounds, the result also has
+    ``makespan_s``, the time from the first start to the last end.
+    """
     found: dict[str, Any] = {}
     for name, unit in UNITS.items():
         inside = window.of(rows[name].filter(pl.col("workload") == workload))

@@ -10,10 +10,11 @@ from eastwest.errors import InputError
 
 
 def folder(*names: str) -> Path:
-    """Return the path of a folder in the cache of Eastwest; nothing is made.
+    """Return the path of a folder in the cache of Eastwest; the folder is not created.
 
     The cache is ``eastwest`` in ``$XDG_CACHE_HOME``, or else in the system's folder for caches:
-    ``~/Library/Caches`` on macOS, ``~/.cache`` elsewhere. Raises ``InputError`` without a home.
+    ``~/Library/Caches`` on macOS, ``~/.cache`` elsewhere. Raises ``InputError`` if the user has no
+    home folder and the variable is not an absolute path.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
     if Path(named).is_absolute():  # other values are invalid by the XDG specification

@@ -73,7 +73,7 @@ def of_sweep(sweep: SweepResult) -> str:
 
 
 def of_optimisation(found: OptimizeResult) -> str:
-    """Return the recommended point of an optimisation as HTML: its settings, and the reason."""
+    """Return an optimisation as HTML: recommended settings, the reason, and all candidates."""
     about = found.summary
     chosen = about["recommended"]
     parts = []
@@ -104,7 +104,7 @@ def of_story(story: Story) -> str:
 
 
 def _card(title: str, parts: Iterable[str], ending: str) -> str:
-    """Return a heading, parts in HTML, and a line of small text."""
+    """Return as HTML: a bold title, ``parts`` (HTML), and ``ending`` as a line of small text."""
     small = f'<div style="font-size: 85%; opacity: 0.7">{_text(ending)}</div>' if ending else ""
     body = "".join(parts)
     return f'<div style="overflow-x: auto"><b>{_text(title)}</b>{body}{small}</div>'
@@ -126,7 +126,7 @@ def _few(lines: Sequence[str], what: str) -> Iterator[str]:
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> str:
-    """Return a table of names and texts; a name that begins with blanks is indented."""
+    """Return an HTML table of (name, text) rows; a name that begins with blanks is indented."""
     lines = []
     for name, text in rows:
         style = _LEFT + ("; padding-left: 2em" if name.startswith(" ") else "")
@@ -136,7 +136,7 @@ def _facts(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> str:
-    """Return a table whose first ``left`` columns are text; the others are numbers."""
+    """Return an HTML table: the first ``left`` columns are aligned left, the others right."""
     sides = [_LEFT if place < left else _RIGHT for place in range(len(headings))]
 
     def line(tag: str, cells: Sequence[str]) -> str:

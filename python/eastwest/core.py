@@ -21,7 +21,7 @@ from eastwest.errors import MechanismError, problems_text
 
 #: Type of the values of a column: ``u8``, ``u32``, ``u64``, ``i64``, ``f64`` or ``str``.
 Dtype = str
-#: Column of few different texts: for each row the index of its text, and the texts. An index is a
+#: Column with few different texts: (index of the text of each row, texts). An index is a
 #: little-endian number of one byte for up to 256 texts, and of four bytes for more.
 Labels = tuple[bytes, list[str]]
 #: Column of a table: its name, its type and its data. Numbers are little-endian bytes. Texts are a
@@ -37,7 +37,7 @@ class DeclaredColumn(TypedDict):
     name: str
     kind: Dtype
     since: int
-    """First result format whose folders all have the column; 1 if it is as old as its table."""
+    """First result format whose folders all have the column; 1 if the table always had it."""
     about: str
     """The column's meaning, in Markdown."""
 
@@ -80,7 +80,7 @@ class Progress(TypedDict):
 
 
 def share_done(progress: Progress) -> float | None:
-    """Return the share of a run that is done, 0 to 1; None if it has no end time and no jobs."""
+    """Return the share of a run that is done, 0 to 1; None without an end time and jobs."""
     # A run ends when its work is done or its time is up, whichever comes first.
     shares = []
     if progress["target_s"]:
@@ -108,7 +108,7 @@ class CoreResult(TypedDict):
     notes: list[str]
     tables: Tables
     files: list[tuple[str, bytes]]
-    """Further files of the result folder, by name: their bytes are written unchanged."""
+    """Further files of the result folder: name, and bytes, which are written unchanged."""
 
 
 #: Part of the memory of a run: name, bytes, and whether it is needed before the first event.
@@ -116,7 +116,7 @@ MemoryPart = tuple[str, int, bool]
 
 
 class CheckResult(TypedDict):
-    """Result of a check: problems of a scenario, its memory, and notes for its author."""
+    """Result of the check of a scenario: problems, memory of a run, and notes for the author."""
 
     problems: list[Problem]
     memory: list[MemoryPart]
@@ -125,7 +125,7 @@ class CheckResult(TypedDict):
 
 
 class Declared(TypedDict):
-    """Names of the numbers of workload W, an application, in ``applications.W`` of the summary."""
+    """Names of the numbers that ``applications.W`` of a summary has for the application W."""
 
     counters: list[str] | None
     """Names of the application's counters; None where the application does not declare them."""
@@ -143,7 +143,7 @@ class Resolved(TypedDict):
     attached: list[tuple[str, bytes]]
     notes: list[str]
     applications: dict[str, Declared]
-    """Numbers of each workload that is an application, by its name."""
+    """Names of the numbers of each application, by the name of its workload."""
 
 
 class DrillResult(TypedDict):
@@ -200,7 +200,8 @@ class Keeper(Protocol):
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
         """Return whether the run can resume from its checkpoint, which the simulator has read.
 
-        ``rows`` is the number of rows of each table that were written before the checkpoint.
+        ``simulated_s`` is the simulated time of the checkpoint, ``rows`` the number of rows of each
+        table that were written before the checkpoint.
         """
 
     def refuse(self, why: str) -> None:
@@ -213,7 +214,7 @@ class Keeper(Protocol):
         """
 
     def take(self, tables: Tables, first: int) -> None:
-        """Store new rows of tables; ``first`` is the number of the first new row in its table."""
+        """Store new rows of tables; ``first`` is the number, from 0, of the first new row."""
 
     def writing(self) -> None:
         """Note that the checkpoint of an interrupted run takes longer than ``look_every_s``."""
@@ -257,7 +258,7 @@ class Extras:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """Further arguments of the extension's functions: the user's mechanisms in Python."""
+        """Further arguments for the extension: (list of mechanisms in Python,), or ()."""
         return (list(self.sketches),) if self.sketches else ()
 
 
@@ -291,7 +292,8 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
     An extension with the user's mechanisms has exception classes of its own; they are replaced by
     the classes of the installed extension. The text of a ``ScenarioError`` becomes the list of
-    problems that the command line prints.
+    problems that the command line prints. Errors and panics of the user's mechanisms are raised as
+    ``MechanismError``.
     """
     wanted = extras()
     module = wanted.module or _core
@@ -329,7 +331,7 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
 
 def _line(error: BaseException) -> str:
-    """Return an exception and its notes in one line."""
+    """Return the type and message of an exception, and its notes, as one line of text."""
     said = [*traceback.format_exception_only(type(error), error)]
     notes = getattr(error, "__notes__", [])
     return ", ".join([said[-1 - len(notes)].strip(), *notes])
@@ -353,7 +355,11 @@ def run(
     seed: int | None,
     options: RunOptions | None = None,
 ) -> CoreResult:
-    """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``."""
+    """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``.
+
+    ``data_dir`` is the folder of the shipped traces. ``overrides`` are (path, value) of settings.
+    If ``seed`` is None, the run has the seed of the scenario.
+    """
     with _extension() as (module, more):
         result: CoreResult = module.run(
             text, base_dir, data_dir, overrides, seed, options or RunOptions(), *more
@@ -362,7 +368,7 @@ def run(
 
 
 def check(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> CheckResult:
-    """Return all problems of the scenario in ``text``, its memory and notes for its author."""
+    """Return all problems of the scenario in ``text``, the memory of a run, and notes."""
     with _extension() as (module, more):
         checked: CheckResult = module.check(text, base_dir, data_dir, overrides, *more)
         return checked
@@ -388,14 +394,18 @@ def tables() -> list[DeclaredTable]:
 
 
 def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
-    """Return the nodes and cables that the scenario in ``text`` describes."""
+    """Return the nodes and cables that the scenario in ``text`` describes.
+
+    ``nodes`` of the result are the names of the hosts, then of the switches. A cable has its ends
+    ``a`` and ``b``, ``rate_bps``, ``delay_us`` and ``tier``.
+    """
     with _extension() as (module, more):
         shown: dict[str, Any] = module.topology(text, base_dir, data_dir, overrides, *more)
         return shown
 
 
 def topology_kinds(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
-    """Return the number of hosts, switches and cables of each kind that ``text`` describes.
+    """Return the numbers of hosts and switches of the scenario in ``text``, and its kinds of cable.
 
     ``kinds`` of the result has a row for each kind of cable: (tier, rate in bit/s, delay in µs,
     number of cables).
@@ -430,12 +440,12 @@ def version() -> str:
 def mpi_record(
     line: bytes, ranks: int, element: int
 ) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]:
-    """Parse one line of a time-independent MPI trace of ``ranks`` ranks, as a run parses it.
+    """Return the record and the problem of one line of a time-independent MPI trace, as a run does.
 
-    ``element`` is the size in bytes of a message element without a type. Returns two parts. The
-    first is the rank, and the size of an element that holds from this line on. The second is the
-    problem: the text found, the text expected, and the consequence of leaving the record out (None
-    where the record is damaged). Both parts are None for a line without content.
+    The record is (rank, size in bytes of a message element without a type, from this line on). The
+    problem is (text found, text expected, consequence of leaving the record out; None where the
+    record is damaged). At least one of both is None; both are None for a line without content.
+    ``ranks`` is the number of ranks of the trace, ``element`` the size in bytes before this line.
     """
     return _core.mpi_record(line, ranks, element)
 
@@ -472,7 +482,7 @@ def build_info() -> dict[str, Any]:
 
 
 def fuzz_levels() -> list[tuple[str, str]]:
-    """Return (path, value) of each setting that fuzzing combines in pairs."""
+    """Return (path, value) of each value of a setting that fuzzing combines in pairs."""
     with _extension() as (module, more):
         return list(module.fuzz_levels(*more))
 
@@ -491,11 +501,12 @@ def fuzz(
 ) -> dict[str, Any]:
     """Generate scenarios (cases), check their results, and return counts and failures.
 
-    The checks are oracles: rules that each result must obey. Files that the cases read are written
-    to ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has for each
-    pair of settings (number of tries, number of refusals); pairs with fewer than ``enough`` tries
-    come first. ``progress`` is called with the number of cases done, the number of failed cases,
-    and the current case of each thread.
+    The cases have the numbers ``first`` to ``first + cases − 1``; ``at_once`` of them run at one
+    time. The checks are oracles: rules that each result must obey. Files that the cases read are
+    written to ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has
+    for each pair of levels (number of tries, number of refusals); pairs with fewer than ``enough``
+    tries come first. ``progress`` is called with the number of cases done, the number of failed
+    cases, and the current case of each thread.
     """
     with _extension() as (module, more):
         result: dict[str, Any] = module.fuzz(

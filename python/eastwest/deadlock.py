@@ -13,7 +13,10 @@ _MOST = 12
 
 
 def deadlock(summary: Mapping[str, Any]) -> str | None:
-    """Return a sentence with the ports that wait for each other; None without a deadlock."""
+    """Return a sentence on the PFC deadlock that ended a run; None without a deadlock.
+
+    The sentence has the time, the priority, and the ports that wait for each other.
+    """
     bridging = summary.get("dcb")
     found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def nearest(name: object, among: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name nearest to ``name``; None if no similarity (0 to 1) reaches ``cutoff``."""
+    """Return the name in ``among`` that is most similar to ``name``; None if none is similar.
+
+    A name is similar if its similarity (``difflib``, 0 to 1) is at least ``cutoff``.
+    """
     return next(iter(difflib.get_close_matches(str(name), [*among], 1, cutoff)), None)
 
 
@@ -31,9 +34,9 @@ class InputError(ValueError):
 
 
 def pieces(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Yield the line about a problem in pieces: (role, text).
+    """Yield the line of text about a problem in pieces: (role, text).
 
-    The role is ``path``, ``value``, ``hint`` or empty.
+    The role, by which a piece can be coloured, is ``path``, ``value``, ``hint`` or empty.
     """
     yield "", f"  line {problem['line']}: " if problem.get("line") else "  "
     yield "path", clean(problem["path"]) or "(whole file)"
@@ -57,7 +60,7 @@ def problems_text(problems: Sequence[Problem]) -> str:
 
 
 def in_one_line(error: Exception, most: int = 5) -> str:
-    """Return an error as one line of text; for an error with ``problems``, its first ``most``."""
+    """Return an error as one line of text: up to ``most`` of its problems, or its message."""
     problems: Sequence[Problem] = getattr(error, "problems", [])
     lines = ["".join(text for _, text in pieces(p)).strip() for p in problems[:most]]
     return "; ".join(lines) or str(error)

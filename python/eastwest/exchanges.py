@@ -10,15 +10,15 @@ _PAIR = ("workload", "connection", "tag", "occurrence")
 
 
 def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one row for each request whose response has arrived, in order of its end.
+    """Return a frame with a row for each request that has a response, in order of the responses.
 
     ``flows`` has the columns of the table of flows. Columns: ``workload``, ``client`` and
     ``server`` (numbers of hosts), ``request_bytes``, ``response_bytes``, ``start_s`` (the request
     is written), ``request_finish_s`` (the request has arrived), ``response_start_s`` (the response
     is written), ``finish_s`` (the response has arrived), ``exchange_us`` (``finish_s`` −
-    ``start_s``), ``server_us`` (time at the server), ``retransmits`` and ``timeouts`` of both
-    directions, and ``request`` and ``response``: the numbers of both flows. Results before format 8
-    have no ``tag``, so the frame of such a result has no rows.
+    ``start_s``), ``server_us`` (``response_start_s`` − ``request_finish_s``), ``retransmits`` and
+    ``timeouts`` of both directions, and ``request`` and ``response``: the numbers of both flows.
+    Results before format 8 have no ``tag``, so the frame of such a result has no rows.
     """
     known = flows.filter(pl.col("tag").is_not_null())
     is_request = pl.col("purpose") == "request"
@@ -51,6 +51,9 @@ def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _numbered(flows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return flows with ``occurrence``: number of a flow, from 0, within its connection and tag."""
+    """Return ``flows`` with a column ``occurrence``, which numbers flows of equal tag from 0.
+
+    Flows are numbered in their order within each workload, connection, tag and sender.
+    """
     same = ("workload", "connection", "tag", "src")
     return flows.with_columns(occurrence=pl.int_range(pl.len()).over(same))

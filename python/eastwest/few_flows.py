@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 _LEAST = 20
 #: Maximum share of flows that count as few; two flows always count as few.
 _SHARE = 0.01
-#: Minimum share of the run (0 to 1) in which only the few flows are not complete.
+#: Minimum share of the run (0 to 1) with only the few flows in progress, for the sentence.
 _MOST_OF_THE_RUN = 0.5
 
 
 def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | None) -> str | None:
-    """Return a sentence if few flows take more than half of a run after all others have ended.
+    """Return a sentence if only a few flows are in progress for over half of a run; else None.
 
     ``flows`` has the column ``finish_s`` of the table of flows. ``started`` is the number of flows
-    that started, including those that were not complete at the end of the run.
+    that started, including those that were not complete at the end of the run. ``simulated_s`` is
+    the simulated time of the run.
     """
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 

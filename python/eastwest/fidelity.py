@@ -19,12 +19,12 @@ def is_flow(summary: Mapping[str, Any]) -> bool:
 
 
 def error(summary: Mapping[str, Any]) -> str:
-    """Return the error of flow-level mode as a sentence; an empty text for packet mode."""
+    """Return a sentence on the error of flow-level results; empty for a packet-level run."""
     return _text(summary, "error") or "flow-level: approximate" if is_flow(summary) else ""
 
 
 def warning(summary: Mapping[str, Any]) -> str:
-    """Return why flow-level mode does not suit this run; an empty text where it does."""
+    """Return why flow-level mode does not suit a run; empty if it does, or at packet level."""
     return _text(summary, "warning") if is_flow(summary) else ""
 
 

@@ -18,7 +18,7 @@ DEFAULT_STORE = Path(".eastwest/store")
 
 
 def store_folder(chosen: str | Path | None = None) -> Path:
-    """Return the folder of the run store: ``chosen``, else ``$EASTWEST_STORE``, or the default."""
+    """Return the absolute path of the run store: ``chosen``, ``$EASTWEST_STORE`` or default."""
     return Path(chosen or os.environ.get("EASTWEST_STORE") or DEFAULT_STORE).absolute()
 
 
@@ -56,9 +56,10 @@ def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def polars_writes(path: Path) -> Iterator[None]:
-    """Raise ``OSError`` with number and path where polars cannot write to ``path``.
+    """Replace errors of polars on writing to ``path`` by an ``OSError``, in a ``with`` block.
 
-    polars raises errors of its own, which have the system's error number only in their text.
+    The ``OSError`` has ``path`` and the system's error number, which an error of polars has only in
+    its text.
     """
     try:
         yield

@@ -29,9 +29,9 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 class NewFolder:
     """Final path of a folder that is first written under a temporary name.
 
-    ``what`` is the name of its kind in messages ("a trace"). ``marker`` is the name of a file that
-    each folder of this kind contains. With ``parents``, missing parent folders are made; without
-    ``parents``, they must exist.
+    With ``force``, an existing folder of the kind is replaced. ``what`` is the name of the kind in
+    messages ("a trace"). ``marker`` is the name of a file that each folder of the kind contains.
+    With ``parents``, missing parent folders are made; without ``parents``, they must exist.
     """
 
     def __init__(self, out: Path, force: bool, what: str, marker: str, parents: bool) -> None:
@@ -42,7 +42,10 @@ class NewFolder:
         self._parents = parents
 
     def check(self) -> None:
-        """Raise ``FolderError`` where the folder cannot be written at its path."""
+        """Raise ``FolderError`` where the folder cannot be written at its path.
+
+        Before the check, a folder is restored that a killed process was replacing.
+        """
         out = self.out
         if out.name in {"", ".."}:
             raise FolderError(f"{out} cannot become {self._what}: name a new folder")
@@ -53,11 +56,11 @@ class NewFolder:
         if self._parents:
             parent = next(each for each in (parent, *parent.parents) if each.exists())
             if not parent.is_dir():
-                raise FolderError(f"{parent} is not a folder")
+                raise FolderError(f"{out}: {parent} is not a folder")
         elif not parent.is_dir():
             raise FolderError(f"{out}: there is no folder {out.parent}")
         if not os.access(parent, os.W_OK | os.X_OK):
-            raise FolderError(f"{parent} cannot be written to")
+            raise FolderError(f"{out}: the folder {parent} cannot be written to")
 
     def begin(self) -> Partial:
         """Make a folder with a temporary name beside the final path. Raises ``OSError``."""
@@ -99,7 +102,10 @@ class NewFolder:
 
 
 def check_folder(out: Path) -> None:
-    """Raise ``FolderError`` where ``out``, whose files may be replaced, cannot be a folder."""
+    """Raise ``FolderError`` if the parent folder of ``out`` is missing, or ``out`` is not a folder.
+
+    ``out`` itself may be missing; if it exists, its files may be replaced.
+    """
     if not out.parent.is_dir():
         raise FolderError(f"{out}: there is no folder {out.parent}")
     if out.exists() and not out.is_dir():
@@ -128,7 +134,10 @@ def _retired(out: Path) -> Path:
 
 
 def _recover(out: Path) -> None:
-    """Restore ``out`` where a process was killed while it replaced the folder in two steps."""
+    """Restore ``out`` where a process was killed while it replaced the folder in two steps.
+
+    If ``out`` exists, the replaced folder is removed instead.
+    """
     retired = _retired(out)
     if not retired.is_dir():
         return

@@ -49,12 +49,12 @@ STREAM = ("workload", "connection", "stream", "src", "dst")
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024
 #: Maximum number of rows of a table that are read: a file of some 100 KB can expand to more than
-#: memory.
+#: the memory of a machine.
 _MOST_ROWS = 20_000_000
 
 
 def stamped(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return a summary with the format that this version writes as its first key."""
+    """Return ``summary`` with the key ``format`` (``RESULT_FORMAT``) before its other keys."""
     return {"format": RESULT_FORMAT, **summary}
 
 
@@ -88,7 +88,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def _add_missing_counts(summary: dict[str, Any]) -> None:
-    """Add to a summary the losses and marks that are zero in every run of format 1."""
+    """Add to a summary of format 1 the counts of losses and marks that it lacks: all are 0."""
     drops = summary.get("drops")
     full = drops.get("full") if isinstance(drops, dict) else None
     if isinstance(drops, dict) and isinstance(full, dict):
@@ -102,7 +102,7 @@ def _newer(folder: Path, summary: dict[str, Any]) -> str:
     return (
         f"{folder} has result format {summary['format']:d}, written by Eastwest {writer:.40}; "
         f"this is Eastwest {core.version()}, which reads formats 1 to {RESULT_FORMAT}. "
-        f"Read the result with that version or a newer version, or simulate it again with this: "
+        "Read the result with that version or a newer one, or simulate it again with this version: "
         f"eastwest run {folder / 'scenario.toml'}"
     )
 
@@ -120,10 +120,11 @@ def empty(name: str) -> pl.DataFrame:
 
 
 def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
-    """Return a table of a folder of format ``written`` with the columns of this version.
+    """Return table ``name`` of a result folder whose format number is ``written``.
 
-    Raises ``FileNotFoundError`` where there is no table of this name and ``InputError`` where it is
-    damaged.
+    The table has the columns of ``RESULT_FORMAT``; a table that was added after format ``written``
+    is empty. Raises ``FileNotFoundError`` where there is no table of this name and ``InputError``
+    where the table is damaged.
     """
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
@@ -147,7 +148,11 @@ def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
 
 
 def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.DataFrame:
-    """Return a table of format ``written`` with the columns, and their order, of today's format."""
+    """Return table ``found`` of format ``written`` with the columns of ``RESULT_FORMAT``, in order.
+
+    Raises ``InputError``, with ``path`` in the message, where a column is missing or has a wrong
+    type.
+    """
     import polars as pl  # noqa: PLC0415
 
     columns = []
@@ -167,7 +172,10 @@ def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.Da
 
 
 def _known(name: str, column: str, written: int) -> pl.Expr:
-    """Return an expression for the value of a column that did not exist in format ``written``."""
+    """Return a polars expression for a column that tables of format ``written`` do not have.
+
+    The value is null, except for counts of drops and marks that are known: 0, or ``drops``.
+    """
     import polars as pl  # noqa: PLC0415
 
     if name == "links" and (written == 1 or column in {"drops_early", "marks"}):
@@ -177,7 +185,7 @@ def _known(name: str, column: str, written: int) -> pl.Expr:
 
 
 def polars_type(kind: str) -> type[pl.DataType]:
-    """Return the type of polars for a type of the core's columns."""
+    """Return the polars type for ``kind``, a type of columns in the core such as ``u32``."""
     import polars as pl  # noqa: PLC0415
 
     kinds: dict[str, type[pl.DataType]] = {

@@ -63,10 +63,10 @@ class Tally:
     campaigns: list[dict[str, Any]] = field(default_factory=list)
 
     def counts(self, levels: Sequence[Level]) -> list[tuple[int, int]]:
-        """Return how often each pair of levels was tried and refused, in the simulator's order.
+        """Return (tries, refusals) of each pair of levels, by their higher, then their lower index.
 
-        A level is a setting and its value; pairs are in the order of their higher, then lower
-        index.
+        A level is (setting, value); its index is its place in ``levels``. The simulator has this
+        order, too.
         """
         return [
             self.pairs.get((levels[low], levels[high]), (0, 0))
@@ -75,7 +75,10 @@ class Tally:
         ]
 
     def add(self, levels: Sequence[Level], result: dict[str, Any]) -> None:
-        """Add a campaign's numbers of cases, events, packets and tried pairs to the tally."""
+        """Add a campaign's numbers of cases, events, packets and tried pairs to the tally.
+
+        ``result`` is the result of ``core.fuzz``, whose pairs are in the order of ``counts``.
+        """
         for name in SUMS:
             setattr(self, name, getattr(self, name) + result[name])
         numbered = (
@@ -87,7 +90,7 @@ class Tally:
                 self.pairs[pair] = (before[0] + tried, before[1] + refused)
 
     def rare(self, levels: Sequence[Level]) -> list[tuple[Level, Level, int, int]]:
-        """Return (level, level, tried, refused) of pairs with 0 < tries < ``ENOUGH``."""
+        """Return (level, level, tries, refusals) of pairs with 1 to ``ENOUGH`` − 1 tries."""
         found = []
         for pair in combinations(levels, 2):
             tried, refused = self.pairs.get(pair, (0, 0))
@@ -96,7 +99,7 @@ class Tally:
         return found
 
     def never(self) -> list[tuple[Level, Level, int]]:
-        """Return pairs of levels that ``check`` never allowed, with the number of refusals.
+        """Return (level, level, refusals) of each pair of levels that ``check`` never allowed.
 
         Pairs with fewer than ``REFUSED_AFTER`` refusals are left out.
         """
@@ -108,9 +111,10 @@ class Tally:
 
 
 def load(path: Path) -> Tally:
-    """Read a tally from a file; empty if it is missing, ``InputError`` if it is damaged.
+    """Return the tally of a file; an empty tally if the file is missing.
 
-    A file whose name ends with ``.gz`` is compressed with gzip.
+    Raises ``InputError`` if the file is damaged. A file whose name ends with ``.gz`` is compressed
+    with gzip.
     """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -133,7 +137,8 @@ def load(path: Path) -> Tally:
 def _read(held: dict[str, Any]) -> Tally:
     """Return the tally that is stored in the JSON content of a tally file.
 
-    Raises ``KeyError``, ``TypeError`` or ``ValueError`` where types or lengths are wrong.
+    Raises ``LookupError``, ``TypeError``, ``ValueError`` or ``AttributeError`` where the content is
+    damaged.
     """
     levels = [tuple(level) for level in held["levels"]]
     pairs = {}
@@ -146,7 +151,7 @@ def _read(held: dict[str, Any]) -> Tally:
 
 
 def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
-    """Write a tally, without the pairs of levels that are no longer in the schema."""
+    """Write a tally to ``path``, without pairs of levels that are not in ``levels``."""
     counts = iter(tally.counts(levels))
     rows = []
     for high in range(len(levels)):
@@ -167,14 +172,17 @@ def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
 
 @dataclass
 class Watchdog:
-    """Progress callback that ends the process if a case takes longer than ``LONGEST_S``."""
+    """Progress callback that ends the process (exit code 3) if a case takes ``LONGEST_S``."""
 
     progress: Callable[[int, int], None]
     seed: int
     since: dict[int, float] = field(default_factory=dict)
 
     def __call__(self, done: int, failed: int, current: list[int]) -> None:
-        """Note the number of cases done and failed, and the current case of each thread."""
+        """Report the numbers of done and failed cases; end the process if a case takes too long.
+
+        ``current`` are the numbers of the cases in progress.
+        """
         now = time.monotonic()
         self.since = {case: self.since.get(case, now) for case in current}
         for case, started in self.since.items():
@@ -205,17 +213,17 @@ class Campaign:
     at_once: int
     #: Whether pairs of settings with low counts in the tally come first.
     focus: bool
-    #: Settings of each case, as ``PATH=VALUE`` or, for tables and lists, ``PATH``.
+    #: Settings that each case has, as ``PATH=VALUE`` or, for tables and lists, ``PATH``.
     have: Sequence[str] = ()
 
 
 def run(wanted: Campaign, tally: Tally, progress: Callable[[int, int], None]) -> dict[str, Any]:
-    """Run a fuzzing campaign: generate scenarios, check them, and add the counts to ``tally``.
+    """Run a fuzzing campaign, add its counts to ``tally``, and return the result of ``core.fuzz``.
 
     ``wanted`` names the cases; ``progress`` is called with the numbers of done and of failed cases.
-    The result is that of ``core.fuzz``: the numbers of cases, events and packets, how often each
-    pair of settings was tried and refused, and in ``found`` the cases that failed a check. Raises
-    ``InputError`` where ``wanted.have`` names a setting that fuzzing does not vary.
+    The result has the numbers of cases, events and packets, how often each pair of settings was
+    tried and refused, and in ``found`` the cases that failed a check. Raises ``InputError`` where
+    ``wanted.have`` names a setting that fuzzing does not vary.
     """
     all_levels = levels()
     with tempfile.TemporaryDirectory(prefix="eastwest-fuzz-") as folder:
@@ -251,7 +259,10 @@ def run(wanted: Campaign, tally: Tally, progress: Callable[[int, int], None]) ->
 
 
 def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
-    """Run the campaign; where a mechanism in Python fails, name the current cases in the error."""
+    """Return the result of ``core.fuzz`` for ``arguments``.
+
+    If a mechanism of the user fails, the error names the cases in progress.
+    """
     try:
         return core.fuzz(*arguments)
     except MechanismError as error:
@@ -285,11 +296,11 @@ def _level(text: str, known: Sequence[Level]) -> Level:
 
 
 def write_case(found: dict[str, Any], folder: Path, mechanisms: Sequence[str] = ()) -> Path:
-    """Write a failing case into a folder and return its path: two scenarios and the broken oracle.
+    """Write a failing case into the folder ``case-N`` below ``folder``, and return this folder.
 
     ``drawn.toml`` is the generated scenario, ``scenario.toml`` a smaller one that fails, too.
-    ``why.txt`` names the broken oracle. ``mechanisms`` are folders and files of the user's own
-    mechanisms (``--with``).
+    ``why.txt`` names the broken oracle. ``found`` is an entry of ``found`` in the result of
+    ``run``. ``mechanisms`` are folders and files of the user's own mechanisms (``--with``).
     """
     place = folder / f"case-{found['case']}"
     place.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,8 @@ _VALUES: dict[str, dict[str, Any]] = {
     },
 }
 
-#: Ends of the paths of choices whose value may also be the name of a user's own mechanism.
+#: Ends of the paths of settings whose value is a shipped choice or the name of a user's own
+#: mechanism.
 _OPEN = (".queue.kind", ".host_queue.kind", ".congestion", ".routing")
 
 
@@ -73,12 +74,15 @@ def json_schema() -> dict[str, Any]:
 
 
 def _table() -> dict[str, Any]:
-    """Return the schema of a table without keys."""
+    """Return the JSON schema of a TOML table that has no keys yet."""
     return {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 def _add(table: dict[str, Any], path: list[str], key: dict[str, Any]) -> None:
-    """Add a key to the schema of a table."""
+    """Add the schema of ``key``, an entry of ``eastwest schema``, to the schema of a table.
+
+    ``path`` has the steps from this table to the key.
+    """
     name, *rest = path
     keys = table["properties"]
     if rest:
@@ -89,14 +93,14 @@ def _add(table: dict[str, Any], path: list[str], key: dict[str, Any]) -> None:
             _add(inner, rest, key)
         return
     new = _of(key)
-    # A key with different meanings in several kinds of a table has one description for each.
+    # A key with different meanings in several kinds of a table has one schema for each meaning.
     keys[name] = {"anyOf": [*keys[name].get("anyOf", [keys[name]]), new]} if name in keys else new
     if key.get("required") and not key.get("kinds"):
         table.setdefault("required", []).append(name)
 
 
 def _of(key: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of one key, with its description."""
+    """Return the JSON schema of ``key``, an entry of ``eastwest schema``, with a description."""
     made: dict[str, Any] = {"description": _description(key)}
     if key["type"] == "table":
         return made | _table()

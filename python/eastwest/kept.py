@@ -22,7 +22,7 @@ _LARGEST_SUMMARY = 256 * 1024 * 1024
 
 
 def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
-    """Return the summary of a folder; None where it has no summary, or one of another kind.
+    """Return ``summary.json`` of a folder; None if it is missing or if its kind is not ``kind``.
 
     Raises ``InputError`` where the summary is damaged, or of a format above ``newest``.
     """
@@ -47,7 +47,7 @@ def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
 
 
 def read_table(folder: Path, name: str) -> pl.DataFrame:
-    """Read a table of the folder. Raises ``InputError`` where it is missing or damaged."""
+    """Return table ``name`` of a folder. Raises ``InputError`` if it is missing or damaged."""
     import polars as pl  # noqa: PLC0415  large
 
     path = folder / f"{name}.parquet"
@@ -60,7 +60,10 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
 
 
 def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFrame]) -> None:
-    """Write files of text and tables (as Parquet) into a folder, by their names."""
+    """Write ``texts`` and ``tables`` into a folder, and force the folder to disk.
+
+    The keys of ``texts`` are names of files; table ``NAME`` becomes ``NAME.parquet``.
+    """
     for name, content in texts.items():
         (folder / name).write_text(content, encoding="utf-8")
     for name, table in tables.items():
@@ -74,7 +77,10 @@ def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFra
 
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Create the parent folder of ``out``, and add ``out`` to each ``OSError`` without a path."""
+    """Create the parent folder of ``out`` before a ``with`` block that writes to ``out``.
+
+    An ``OSError`` of the block without a path gets the path ``out``.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield

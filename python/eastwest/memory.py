@@ -21,7 +21,7 @@ from eastwest.units import size, span
 
 #: Share of the available memory that a run may use; the rest is for other programs.
 _SHARE = 0.9
-#: Minimum share of a memory estimate of the parts that messages name; smaller parts are summed.
+#: Parts below this share (0 to 1) of a memory estimate have no name in messages; they are summed.
 _NAMED = 0.01
 #: Lowest memory limit that a user may set, in bytes: about the memory of an empty run.
 LEAST = 100_000_000
@@ -39,11 +39,14 @@ class MemoryLimitError(MemoryError):
 
 
 def parse(text: str) -> int:
-    """Return the bytes of a size such as ``4 GB`` or ``512 MiB``. Raises ``InputError``."""
+    """Return the number of bytes of a memory limit such as ``4 GB`` or ``512 MiB``.
+
+    Raises ``InputError`` where the text is not a size, or the size is below ``LEAST``.
+    """
     found = _SIZE.fullmatch(text)
     unit = _UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:
-        raise InputError(f"{text!r} is not a size: write it as 4 GB or 512 MiB")
+        raise InputError(f"{text!r} is not a size: write a size such as 4 GB or 512 MiB")
     value = int(float(found[1]) * unit)
     if value < LEAST:
         raise InputError(f"{text} is too small a memory limit: a run needs at least {size(LEAST)}")
@@ -63,7 +66,10 @@ def available_bytes(
     cgroup: Path = Path("/proc/self/cgroup"),
     root: Path = Path("/sys/fs/cgroup"),
 ) -> int | None:
-    """Return the available memory in bytes; None where it is not known."""
+    """Return the memory in bytes that this process can still allocate; None where it is not known.
+
+    The least value of the machine and of each control group (cgroup v1 and v2) counts.
+    """
     available = [*_of_machine(meminfo), *_of_groups(cgroup, root)]
     return max(0, min(available)) if available else None
 
@@ -71,8 +77,8 @@ def available_bytes(
 def allowed_bytes(processes: int = 1) -> int | None:
     """Return the default memory limit of a process in bytes; None if the memory is not known.
 
-    The limit includes the memory that this process has now. ``processes`` processes share the
-    available memory equally.
+    The limit is the memory that this process has now, and nine tenths of its share of the available
+    memory, which ``processes`` processes divide equally.
     """
     available = available_bytes()
     return None if available is None else held_bytes() + int(_SHARE * available / processes)
@@ -83,7 +89,10 @@ _SAID = {"any run": "buffers and code"}
 
 
 def told(parts: Iterable[core.MemoryPart], named: float = _NAMED) -> str:
-    """Return the parts of a memory estimate as one line, in their order; small parts are summed."""
+    """Return the parts of a memory estimate as one line, in their order.
+
+    Parts below the share ``named`` (0 to 1) of the estimate are summed as ``other parts``.
+    """
     known = [(name, value) for name, value, _ in parts]
     whole = sum(value for _, value in known)
     shown = [
@@ -94,7 +103,7 @@ def told(parts: Iterable[core.MemoryPart], named: float = _NAMED) -> str:
 
 
 def with_program(parts: Iterable[core.MemoryPart]) -> list[core.MemoryPart]:
-    """Return the parts of a run's memory and this process's memory in bytes, largest first."""
+    """Return ``parts`` of a run's memory and the memory of this process, largest first."""
     program: core.MemoryPart = ("the program", held_bytes(), True)
     return sorted([*parts, program], key=lambda part: -part[1])
 
@@ -124,7 +133,7 @@ class Watched:
 
     def busy(self) -> None:
         """Check the memory of the process while a run is built or its tables are made."""
-        self._look("before its first event or after its last")
+        self._look("before its first event, or while its result is made")
 
     def __call__(self, state: core.Progress) -> None:
         """Check the memory of the process, and pass the progress of the run on."""
@@ -154,7 +163,7 @@ def _of_machine(meminfo: Path) -> list[int]:
 
 
 def _of_groups(cgroup: Path, root: Path) -> list[int]:
-    """Return the bytes that the control group and each group above it may still allocate."""
+    """Return the bytes that this process's control group and each group above it may still use."""
     try:
         lines = cgroup.read_text().splitlines()
     except OSError:
@@ -171,9 +180,11 @@ def _of_groups(cgroup: Path, root: Path) -> list[int]:
 
 
 def _left(root: Path, group: str, most: str, used: str, prefix: str) -> list[int]:
-    """Return the bytes that each control group may still use: its limit less its use.
+    """Return limit − use, in bytes, of ``group`` and of each control group above it.
 
-    Caches do not count as use, because the kernel frees them when memory gets short.
+    ``most`` and ``used`` are the names of the files with limit and use, ``prefix`` begins the keys
+    in ``memory.stat``. Caches do not count as use, because the kernel frees them when memory gets
+    short.
     """
     place = root / group.lstrip("/")
     left = []

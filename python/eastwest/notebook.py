@@ -1,4 +1,7 @@
-"""Progress bars in Jupyter notebooks, with the IPython of the kernel, which is no dependency."""
+"""Progress bars in Jupyter notebooks.
+
+They use the IPython of the notebook's kernel, which is no dependency of Eastwest.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,11 @@ class Bar:
         self._output: Any = None
 
     def show(self, text: str, share: float | None, label: str = "") -> None:
-        """Show a text and a bar for the share of the work that is done (0 to 1; None: unknown)."""
+        """Show a text and a bar for the share of the work that is done (0 to 1; None: unknown).
+
+        A call less than ``EVERY_S`` after the last update has no effect. Without ``label``, the
+        label of the bar is shown.
+        """
         now_s = time.monotonic()
         if now_s - self._told_s < EVERY_S:
             return
@@ -56,7 +63,7 @@ class Bar:
 
 
 def bar_html(label: str, text: str, share: float | None) -> str:
-    """Return a progress bar as HTML, without script."""
+    """Return a label, a bar for ``share`` (0 to 1; None: unknown) and a text as HTML."""
     value = "" if share is None else f' value="{min(1.0, max(0.0, share)):.4f}"'
     return (
         f'<div style="font-family: sans-serif; font-size: 90%">{escape(label)} '

@@ -54,7 +54,7 @@ def paraver(result: Result | str | Path, out: str | Path | None = None) -> Path:
     found = result if isinstance(result, Result) else Result(result)
     path = Path(out) if out is not None else found.path / "trace.prv"
     if path.suffix != ".prv":
-        raise InputError(f"{path}: the name of a Paraver trace ends with .prv")
+        raise InputError(f"{path}: the name of a Paraver trace must end with .prv")
     made = _ParaverTrace(found)
     write_whole(path.with_suffix(".pcf"), made.names_of_values().encode())
     write_whole(path.with_suffix(".row"), made.names_of_rows().encode())
@@ -121,7 +121,7 @@ class _ParaverTrace:
         )
 
     def records(self) -> str:
-        """Return the ``.prv`` file: records in the order of their times."""
+        """Return the text of the ``.prv`` file: header, and records in the order of their times."""
         queues = sorted(self._queue_records(), key=lambda each: each[0])
         pauses = sorted(self._pause_records(), key=lambda each: each[0])
         parts = (self._state_records(), self._message_records(), queues, pauses)
@@ -136,12 +136,13 @@ class _ParaverTrace:
         rows = list(of.iter_rows(named=True))
         if [row["rank"] for row in rows] != list(range(len(rows))):
             raise InputError(
-                f"{program}: not all ranks of this MPI program have finished, which Paraver needs"
+                f"{program}: not all ranks of this MPI program have finished; a Paraver trace "
+                "needs all of them"
             )
         return rows
 
     def _place(self, program: str, rank: int) -> str:
-        """Return the object of a rank in a record: ``processor:application:task:thread``."""
+        """Return the fields that name a rank in a record: ``processor:application:task:thread``."""
         cpu = self.cpu_of.get((program, rank))
         if cpu is None:
             raise InputError(
@@ -202,12 +203,12 @@ class _ParaverTrace:
             yield until, f"2:{place}:{until}:{kind}:0"
 
     def _place_of_port(self, port: int) -> str:
-        """Return the object of a port in a record: ``processor:application:task:thread``."""
+        """Return the fields that name a port in a record: ``processor:application:task:thread``."""
         task = self.task_of[port]
         return f"{len(self.cpu_of) + task}:{len(self.programs) + 1}:{task}:1"
 
     def names_of_values(self) -> str:
-        """Return the ``.pcf`` file: names of states and events."""
+        """Return the text of the ``.pcf`` file: names of states and events, colours of states."""
         lines = [
             "DEFAULT_OPTIONS",
             "",
@@ -230,7 +231,7 @@ class _ParaverTrace:
         return "\n".join(lines) + "\n"
 
     def names_of_rows(self) -> str:
-        """Return the ``.row`` file: names of processors, nodes and tasks."""
+        """Return the text of the ``.row`` file: names of processors, nodes and tasks."""
         host = {node: self.evidence.host(number) for number, node in self.node_of.items()}
         ports = [self.evidence.port(int(port)) for port in self.ports]
         cpus = [

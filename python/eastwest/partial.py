@@ -45,19 +45,19 @@ class Partial:
 
     @classmethod
     def folder(cls, parent: Path) -> Self:
-        """Make a folder. Raises ``OSError`` where ``parent`` is missing or cannot be written."""
+        """Make a folder in ``parent``. Raises ``OSError`` if ``parent`` is no writable folder."""
         return cls(parent, _new_folder)
 
     @classmethod
     def file(cls, parent: Path) -> Self:
-        """Make an empty file. Raises ``OSError`` where ``parent`` is missing or not writable."""
+        """Make an empty file. Raises ``OSError`` if ``parent`` is no writable folder."""
         return cls(parent, _new_file)
 
     @classmethod
     def scratch(cls, parent: Path | None = None) -> Self:
         """Make a folder that only this user can read and that never gets another name.
 
-        Without ``parent`` it is in the system's folder of temporary files. Raises ``OSError``.
+        Without ``parent``, the system's folder of temporary files is used. Raises ``OSError``.
         """
         made = cls.folder(parent or Path(tempfile.gettempdir()))
         made.path.chmod(0o700)
@@ -86,7 +86,10 @@ class Partial:
 
 
 def temporary(parent: Path) -> Path:
-    """Return a temporary name; any process may remove a file of this name that has no lock."""
+    """Return a new path in ``parent`` with a temporary name.
+
+    Any process may remove a file of this name that has no lock.
+    """
     return parent / f"{_mark()}{secrets.token_hex(8)}"
 
 
@@ -127,7 +130,10 @@ def _new_file(path: Path) -> int | None:
 
 
 def _claimed(handle: int, path: Path) -> bool:
-    """Lock a new file or folder; if another process removes it, close it and return False."""
+    """Lock a new file or folder and return True; False if another process is removing it.
+
+    ``handle`` is the open file descriptor; if the result is False, it is closed.
+    """
     with contextlib.suppress(OSError):  # without locks in the file system, no process removes it
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -153,7 +159,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _is(handle: int, path: Path) -> bool:
-    """Whether a path still names the file or folder that a file descriptor has open."""
+    """Whether ``path`` still names the file or folder of the open file descriptor ``handle``."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:

@@ -71,7 +71,7 @@ class Remaining:
 
 
 class RunWords:
-    """Text about the progress of one run, with a new estimate of the time left at each report."""
+    """Callable that returns a text about the progress of a run; it estimates the time left."""
 
     def __init__(self) -> None:
         self._remaining = Remaining()
@@ -82,12 +82,15 @@ class RunWords:
         return None if share is None else self._remaining.left_s(progress["wall_s"], share)
 
     def __call__(self, progress: Progress, /) -> tuple[str, float | None]:
-        """Return the text about the progress of a run, and the share done (None: unknown)."""
+        """Return (text about the progress of a run, share done from 0 to 1; None: unknown)."""
         return describe(progress, self.left_s(progress)), share_done(progress)
 
 
 def describe(progress: Progress, left_s: float | None) -> str:
-    """Return as text: simulated time, wall time so far and left, jobs done, packet-hops per s."""
+    """Return as text: simulated time, wall time, time left, jobs done, and packet-hops per second.
+
+    ``left_s`` is the estimated remaining wall time in s; None: unknown.
+    """
     wall_s = progress["wall_s"]
     parts = [f"{span(progress['simulated_s'])} simulated in {span(_rounded(wall_s))}"]
     if left_s is not None:
@@ -105,13 +108,13 @@ def _rounded(seconds: float) -> float:
 
 
 class SweepWords:
-    """Text about the progress of a sweep."""
+    """Callable that returns a text about the progress of a sweep."""
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
 
     def __call__(self, state: State, /) -> tuple[str, float]:
-        """Return the text about the progress of a sweep, and the share of its runs that ended."""
+        """Return (text about the progress of a sweep, share of its runs that ended, 0 to 1)."""
         took = span(_rounded(time.monotonic() - self._began_s))
         parts = [f"{count(state.done)}/{count(state.planned)} runs in {took}"]
         if state.left_s is not None:
@@ -124,13 +127,16 @@ class SweepWords:
 
 
 class ClaimsWords:
-    """Text about the progress of the runs with which claims are checked."""
+    """Callable that returns a text about the progress of the runs of claims."""
 
     def __init__(self) -> None:
         self._words = SweepWords()
 
     def __call__(self, claim: str, runs: str, state: State, /) -> tuple[str, float]:
-        """Return the text about the runs of a claim, and the share of them that ended."""
+        """Return (text about the runs of a claim, share of these runs that ended, 0 to 1).
+
+        ``claim`` is the id of the claim, ``runs`` the name of its group of runs.
+        """
         text, share = self._words(state)
         return f"{clean(claim, 40)} {clean(runs, 20)}: {text}", share
 
@@ -175,7 +181,7 @@ class Bar:
 
 
 def fitting(text: str, width: int) -> str:
-    """Return a progress text of at most ``width`` characters: its last parts are left out."""
+    """Return a progress text without its last parts, so that it fits into ``width`` characters."""
     while len(text) > width and DOT in text:
         text = text.rpartition(DOT)[0]
     return text
@@ -215,8 +221,8 @@ def watched(
     """Yield the progress callback that the argument ``progress`` of a Python function selects.
 
     A function is used as the callback. None shows a bar in a notebook, and nothing elsewhere. True
-    shows a bar in a terminal, too. False shows nothing. ``words`` returns, for the arguments of a
-    progress report, a text and the share of the work that is done.
+    shows a bar in a terminal, too. False shows nothing. ``label`` stands before the bar. ``words``
+    returns (text, share of the work that is done) for the arguments of a progress report.
     """
     if callable(progress):
         yield progress

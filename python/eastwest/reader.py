@@ -20,7 +20,7 @@ from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError, nearest
 
 _LARGEST_FILE = 64 * 1024 * 1024
-#: Number of characters of a text up to which its content stays in memory after it is read.
+#: Maximum length, in characters, of TOML texts whose parsed content is cached.
 _LARGEST_IN_MEMORY = 100_000
 _MOST_DEPTH = 32
 _MOST_DOTS = 60
@@ -31,7 +31,10 @@ _VERSIONS = ("schema", "version")
 
 
 def read_file(path: Path, largest: int = _LARGEST_FILE) -> tuple[dict[str, Any], str]:
-    """Return the content of a TOML file, and its text; raise ``InputError`` if it is not TOML."""
+    """Return (content, text) of a TOML file; raise ``InputError`` if it is not TOML.
+
+    A file of more than ``largest`` bytes, or one that may take hours to parse, is an error, too.
+    """
     if path.stat().st_size > largest:
         raise InputError(
             f"{path}: larger than {largest:,} bytes, the maximum for files of this kind"
@@ -50,10 +53,10 @@ def read_file(path: Path, largest: int = _LARGEST_FILE) -> tuple[dict[str, Any],
 
 @functools.lru_cache(maxsize=500)
 def _content(text: str) -> dict[str, Any]:
-    """Return the content of a TOML text, which callers must not change.
+    """Return the parsed content of a TOML text; it is cached, so callers must not change it.
 
-    The claims of a study read the same grid, readings and scenarios hundreds of times, and a copy
-    of the content takes a tenth of the time of reading it.
+    A study reads the same files hundreds of times; a copy of the content takes a tenth of the time
+    of parsing.
     """
     return tomllib.loads(text)
 
@@ -65,8 +68,8 @@ def _refuse_slow(path: Path, text: str) -> None:
     """
     if text.count("=") > _MOST_KEYS:
         raise InputError(
-            f"{path}: more than {_MOST_KEYS:,} signs =, the maximum; those in comments and values "
-            "count, too"
+            f"{path}: the file has more than {_MOST_KEYS:,} signs =, the maximum; signs in "
+            "comments and values count, too"
         )
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") > _MOST_DOTS for part in line.split(",")):
@@ -79,7 +82,8 @@ def _refuse_slow(path: Path, text: str) -> None:
 def flat(table: object, above: str = "") -> dict[str, Any]:
     """Return the values of a table and its nested tables, by their paths with dots.
 
-    TOML reads an unquoted path as nested tables. The result is empty if ``table`` is not a table.
+    ``above`` is put before each path. TOML reads an unquoted path as nested tables. The result is
+    empty if ``table`` is not a table.
     """
     return dict(_flat(table, above)) if isinstance(table, Mapping) else {}
 
@@ -132,18 +136,24 @@ class Table:
         return self.content.get(key)
 
     def wrong(self, key: str, value: object, message: str, hint: str | None = None) -> None:
-        """Add a problem of a key, or with ``""`` of the table; a value of None is not shown."""
+        """Add a problem of ``key``; the empty key stands for the whole table.
+
+        ``value`` is the wrong value, or None to show none; ``hint`` is the nearest allowed name.
+        """
         shown = None if value is None else f"{value!r:.60}"
         path = f"{self.where}{key}".removesuffix(".")
         self.problems.append({"path": path, "value": shown, "message": message, "hint": hint})
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Add problems that another reader has found in this table."""
+        """Add problems whose paths are relative to this table."""
         for each in problems:
             self.problems.append({**each, "path": f"{self.where}{each['path']}"})
 
     def no_such(self, key: str, name: object, what: str, there: Iterable[str]) -> None:
-        """Add the problem of an unknown name, with the allowed names ``there`` and the nearest."""
+        """Add the problem that ``name``, the value of ``key``, is unknown.
+
+        ``what`` is the noun for the name in the message, ``there`` are the allowed names.
+        """
         names = [*there]
         message = f"unknown {what}; allowed: {', '.join(names)}"
         self.wrong(key, name, message, nearest(name, names))
@@ -154,14 +164,20 @@ class Table:
             raise ProblemsError(self.problems)
 
     def keys(self, known: Sequence[str], others: Mapping[str, str] | None = None) -> None:
-        """Add problems of unknown keys; ``others`` maps keys of other files to keys for hints."""
+        """Add a problem for each key of the table that is not in ``known``.
+
+        ``others`` maps keys of other kinds of files to the keys that hints propose.
+        """
         message = f"unknown key; allowed: {', '.join(known)}"
         for key in self.content:
             if key not in known:
                 self.wrong(key, None, message, nearest((others or {}).get(key, key), known))
 
     def head(self, known: Sequence[str], version: int, needed: bool = False) -> None:
-        """Add problems of unknown keys, and of a wrong format version in the key ``known[0]``."""
+        """Add problems of unknown keys, and of a wrong format version in the key ``known[0]``.
+
+        With ``needed``, a missing version is a problem, too.
+        """
         self.keys(known, dict.fromkeys(_VERSIONS, known[0]))
         given = self.get(known[0])
         if given != version and (needed or given is not None):
@@ -171,7 +187,10 @@ class Table:
         self.wrong(key, value, f"{'is missing:' if value is None else 'must be'} {wanted}")
 
     def text(self, key: str, otherwise: str | None = None, wanted: str = "a text") -> str:
-        """Return a text; required and not blank unless the default ``otherwise`` is given."""
+        """Return the text of a key; without a default ``otherwise``, it is required and not blank.
+
+        ``wanted`` describes the allowed value in a message.
+        """
         value = self.content.get(key, otherwise)
         if isinstance(value, str) and (value.strip() or otherwise is not None):
             return value
@@ -179,11 +198,11 @@ class Table:
         return otherwise or ""
 
     def words(self, key: str, otherwise: str | None = None) -> str:
-        """Return a text as ``text`` does, without space around it."""
+        """Return the text of a key as ``text`` does, without white space around it."""
         return self.text(key, otherwise).strip()
 
     def number(self, key: str, otherwise: float, low: float, high: float) -> float:
-        """Return a number from ``low`` to ``high``; a percentage counts as a share."""
+        """Return a number from ``low`` to ``high``, or ``otherwise``; ``40 %`` counts as 0.4."""
         value = self.content.get(key, otherwise)
         if isinstance(value, str) and value.strip().endswith("%"):
             with contextlib.suppress(ValueError):
@@ -197,7 +216,7 @@ class Table:
         return otherwise
 
     def any_number(self, key: str) -> float | None:
-        """Return a number without bounds; None where the key is missing or no number."""
+        """Return the number of a key; None if it is missing, or no number, which is a problem."""
         value = self.get(key)
         if value is None:
             return None
@@ -207,7 +226,10 @@ class Table:
         return float(value)
 
     def integer(self, key: str, otherwise: int | None, low: int, high: int) -> int:
-        """Return a whole number from ``low`` to ``high``; required if ``otherwise`` is None."""
+        """Return the whole number of a key, from ``low`` to ``high``, or the default ``otherwise``.
+
+        The key is required if ``otherwise`` is None. The result is ``low`` after a problem.
+        """
         value = self.content.get(key, otherwise)
         if type(value) is not int:
             self._not(key, value, f"a whole number from {low} to {high}")
@@ -218,16 +240,22 @@ class Table:
         return low
 
     def integers(self, key: str, high: int, most: int) -> tuple[int, ...]:
-        """Return up to ``most`` different whole numbers from 0 to ``high``."""
+        """Return 1 to ``most`` different whole numbers from 0 to ``high``: the list of a key.
+
+        A missing or wrong list is a problem; the result is then ``(1,)``.
+        """
         given = self.get(key)
         good = isinstance(given, list) and all(type(n) is int and 0 <= n <= high for n in given)
         if good and 0 < len(given) <= most and len({*given}) == len(given):
             return tuple(given)
-        self._not(key, given, f"a list of up to {most} different whole numbers, 0 to {high}")
+        self._not(key, given, f"a list of 1 to {most} different whole numbers, 0 to {high}")
         return (1,)
 
     def one_of(self, key: str, allowed: Iterable[str], otherwise: str | None = None) -> str:
-        """Return one of the texts ``allowed``; required unless ``otherwise`` is given."""
+        """Return the text of a key, which must be one of ``allowed``.
+
+        The key is required unless the default ``otherwise`` is given.
+        """
         value, names = self.content.get(key, otherwise), [*allowed]
         if isinstance(value, str) and (value in names or value == otherwise):
             return value
@@ -244,7 +272,10 @@ class Table:
         wanted: str = "a list of texts",
         most: int = 10_000,
     ) -> tuple[str, ...]:
-        """Return a list of up to ``most`` texts that are not empty."""
+        """Return the list of a key: up to ``most`` texts that are not empty.
+
+        ``otherwise`` is the default. ``wanted`` describes the allowed value in a message.
+        """
         given = self.content.get(key, [*otherwise])
         good = isinstance(given, list) and all(isinstance(each, str) and each for each in given)
         if not good:
@@ -271,7 +302,10 @@ class Table:
         return Table(given, f"{self.where}{key}.", self)
 
     def tables(self, key: str, known: Sequence[str] = ()) -> list[Table]:
-        """Return a reader for each table of an array; checks their keys if ``known`` is given."""
+        """Return a reader for each table of an array of tables.
+
+        If ``known`` is given, other keys of these tables are problems.
+        """
         given = self.content.get(key, [])
         if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
             self.wrong(key, None, f"must be tables, each beginning with [[{key}]]")

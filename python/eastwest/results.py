@@ -102,7 +102,7 @@ class Result(Tables):
         return exchanges(self.flows.lazy()).collect()
 
     def table(self, name: str) -> pl.DataFrame:
-        """Read one table by name, such as ``links``."""
+        """Read the table ``name``, such as ``links``, with the columns of today's format."""
         return formats.read_table(self.path, name, self.format)
 
 
@@ -132,7 +132,11 @@ class TargetFolder:
         self._named(self.out if self.out is not None else DEFAULT_PARENT / "any").check()
 
     def place(self, partial: Path, stem: str) -> Path:
-        """Rename the finished folder ``partial`` to its final name; return the path."""
+        """Rename the finished folder ``partial`` to its final name; return the path.
+
+        If no folder was named, the final name is ``stem``, or the first free name of ``stem-2``,
+        ``stem-3`` and so on.
+        """
         if self.out is not None:
             self._named(self.out).place(partial)
             return self.out
@@ -175,7 +179,7 @@ def frame(columns: list[Column]) -> pl.DataFrame:
 
 
 def _numbers(name: str, data: bytes, dtype: str) -> pl.Series:
-    """Return a column of numbers; long data are not copied."""
+    """Return a polars column of the little-endian numbers in ``data``; long data are not copied."""
     import polars as pl  # noqa: PLC0415
 
     if len(data) <= _FEW_BYTES:
@@ -211,10 +215,11 @@ def write_result(
     summary: dict[str, Any],
     parts: Parts = _no_parts,
 ) -> Result:
-    """Write a result folder; ``parts`` returns the files with the first rows of a table.
+    """Write a result folder and return it, opened for reading.
 
-    The files are written into a folder with a temporary name beside the target, which is forced to
-    disk and then renamed. On any error or Ctrl-C the folder is removed.
+    ``parts`` returns the files with the first rows of a table. The files of the result are written
+    into a folder with a temporary name beside the target, which is forced to disk and then renamed.
+    On any error or Ctrl-C this folder is removed.
     """
     stem = folder_stem(str(summary.get("scenario", "run")), int(summary.get("seed", 0)))
     parent = (target.out.parent if target.out is not None else DEFAULT_PARENT).absolute()
@@ -236,7 +241,7 @@ def write_result(
 
 
 def _make_parents(parent: Path, made: list[Path]) -> None:
-    """Create the missing folders above a result, and append each to ``made``."""
+    """Create the missing folders of the path ``parent``, and append each to ``made``."""
     for folder in reversed([parent, *parent.parents]):
         if not folder.exists():
             folder.mkdir(exist_ok=True)
@@ -246,7 +251,10 @@ def _make_parents(parent: Path, made: list[Path]) -> None:
 def fill_folder(
     folder: Path, raw: CoreResult, summary: dict[str, Any], parts: Parts = _no_parts
 ) -> None:
-    """Write the files of a result into a new folder."""
+    """Write the files of a result into a new folder.
+
+    ``parts`` returns the files with the first rows of a table; ``raw`` has the other rows.
+    """
     (folder / "scenario.toml").write_text(raw["scenario_toml"], encoding="utf-8")
     for name, content in raw["attached"]:
         steps = PurePosixPath(name).parts
@@ -273,7 +281,7 @@ def fill_folder(
 
 
 def _relative(path: Path) -> Path:
-    """Return a path below the working directory as a relative one."""
+    """Return ``path`` relative to the working directory, or unchanged if it is elsewhere."""
     with contextlib.suppress(ValueError):
         return path.relative_to(Path.cwd())
     return path

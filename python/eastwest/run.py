@@ -65,10 +65,10 @@ def may_have_goals(source: Source, overrides: core.Overrides) -> bool:
 
 
 def load_source(scenario: str | Path) -> Source:
-    """Return the scenario that a file, a result folder, a shipped name or a TOML text holds.
+    """Return the scenario in a file, in a result folder, with a shipped name, or in a TOML text.
 
     A text with a line break is TOML. Raises ``FileNotFoundError``, which lists the shipped
-    scenarios, where nothing has this name.
+    scenarios, where nothing has the name ``scenario``.
     """
     if isinstance(scenario, str) and "\n" in scenario:
         return Source(scenario, Path.cwd(), "text")
@@ -138,18 +138,20 @@ def run(
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
-    ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``. ``out`` is
-    the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
-    port in the two-event reference mode, which is slower and has an equal digest. ``progress`` is a
-    function that is called about ten times a second; None shows a bar in a notebook, True also in a
-    terminal, and False shows nothing. ``mechanisms`` are the user's own mechanisms that the
-    scenario names: folders of crates (``eastwest new``), Python files, or classes derived from
-    ``Queue``, ``Congestion`` or ``Routing``. With ``checkpoint_s``, a checkpoint is written to the
-    folder of the run store every ``checkpoint_s`` seconds and on an interrupt; a later call with
-    equal arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
-    (default: nine tenths of the memory available), or is known to need more, ends with a
-    ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on several threads where
-    that is possible; the result does not change, and its notes have the number of threads.
+    ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``; ``seed``
+    replaces the scenario's seed. ``out`` is the result folder; without it, a new one is made under
+    ``results/``. An existing result folder is replaced only with ``force``. ``reference`` runs
+    every port in the two-event reference mode, which is slower and has an equal digest.
+    ``progress`` is a function that is called about ten times a second; None shows a bar in a
+    notebook, True also in a terminal, and False shows nothing. ``mechanisms`` are the user's own
+    mechanisms that the scenario names: folders of crates (``eastwest new``), Python files, or
+    classes derived from ``Queue``, ``Congestion`` or ``Routing``. With ``checkpoint_s``, a
+    checkpoint is written to the folder of the run store every ``checkpoint_s`` seconds and on an
+    interrupt; a later call with equal arguments resumes from it, unless ``fresh``. A run that takes
+    more than ``memory_bytes`` (default: nine tenths of the memory available), or is known to need
+    more, ends with a ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on
+    several threads where that is possible; the result does not change, and its notes have the
+    number of threads.
 
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
@@ -172,7 +174,7 @@ def run(
 
 
 def _loaded(mechanisms: Sequence[Mechanism]) -> core.Extras:
-    """Load mechanisms and return them; without any, return the mechanisms in use."""
+    """Return ``mechanisms``, loaded; if there are none, the mechanisms that are in use."""
     if not mechanisms:
         return core.extras()
     from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
@@ -215,7 +217,7 @@ def measured(
     options: core.RunOptions | None = None,
     keeper: Keeper | None = None,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
-    """Simulate a scenario; return the core's result and the summary with wall time and memory.
+    """Simulate a scenario; return (result of the core, summary with wall time and memory).
 
     With a ``keeper``, the first rows of long tables may be in its files, and the times are sums
     over all processes that worked on the run. The memory is the peak of this process.
@@ -266,7 +268,7 @@ def _goals(raw: core.CoreResult, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_window(summary: dict[str, Any]) -> list[str]:
-    """Return a note where no job, flow or other unit starts in the window of the scenario."""
+    """Return a list: a note if no job, flow or other unit starts in the scenario's window."""
     if "window" not in summary or any(map(first_unit, summary["workloads"].values())):
         return []
     words = window_words(summary["window"])
@@ -277,7 +279,7 @@ def _of_window(summary: dict[str, Any]) -> list[str]:
 
 
 def _tables(raw: core.CoreResult, keeper: Keeper | None) -> dict[str, pl.LazyFrame]:
-    """Return the tables for the measures of workloads, with rows that checkpoints have stored."""
+    """Return the tables for measures of workloads, with the rows that a keeper has on disk."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     from eastwest import by_workload  # noqa: PLC0415

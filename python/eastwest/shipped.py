@@ -22,7 +22,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Path | None:
-    """Return the shipped scenario called ``name`` without regard to case, or None."""
+    """Return the path of the shipped scenario ``name`` (upper or lower case), or None."""
     wanted = name.lower().removesuffix(".toml")
     for path in sorted(SCENARIOS.glob("*.toml")):
         if path.stem.lower() == wanted:
@@ -31,7 +31,7 @@ def find(name: str) -> Path | None:
 
 
 def find_in(folder: Path, name: str) -> Path | None:
-    """Return the TOML file of a folder whose stem is ``name`` without regard to case, or None."""
+    """Return the path of ``NAME.toml`` in a folder (upper or lower case), or None."""
     wanted = name.lower().removesuffix(".toml")
     for path in sorted(folder.glob("*.toml")):
         if path.stem.lower() == wanted:

@@ -40,7 +40,7 @@ def plain(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table as CSV with lines that end in a line feed."""
+    """Return a table as CSV with safe cells; lines end with a line feed."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([cell(name) for name in head])

@@ -40,7 +40,8 @@ METHODS = {
 class Interval:
     """An estimate and its confidence interval.
 
-    ``low`` and ``high`` are None where there are too few runs.
+    ``n`` is the number of values, one for each run. ``low`` and ``high`` are None where there are
+    too few runs.
     """
 
     n: int
@@ -87,7 +88,7 @@ def standard_deviation(values: Sequence[float]) -> float | None:
 
 @functools.cache
 def t_quantile(probability: float, degrees: int) -> float:
-    """Return the quantile of Student's t distribution with ``degrees`` degrees of freedom."""
+    """Return the quantile ``probability`` of Student's t with ``degrees`` degrees of freedom."""
     from scipy.special import stdtrit  # noqa: PLC0415  slow to load
 
     return float(stdtrit(degrees, probability))
@@ -123,9 +124,10 @@ def percentile_interval(
 ) -> Interval:
     """Return a percentile over runs (``q`` 0 to 1) with its interval between order statistics.
 
-    The number of values below the true percentile is binomial (n, q). ``low`` is the largest order
-    statistic that is above the true percentile with probability at most α/2, ``high`` the smallest
-    order statistic that is below it with probability at most α/2.
+    The number of values below the true percentile is binomial (n, q). With α = 1 − ``confidence``,
+    ``low`` is the largest order statistic that is above the true percentile with probability at
+    most α/2, and ``high`` the smallest that is below the true percentile with probability at most
+    α/2.
     """
     _refuse(values, confidence)
     if not 0 < q < 1:
@@ -142,7 +144,11 @@ def percentile_interval(
 
 @functools.cache
 def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, int | None]:
-    """Return the ranks (from 1) of the values at an interval's ends; None: no value is an end."""
+    """Return (low, high): ranks, from 1, of the ends of a percentile's confidence interval.
+
+    ``n`` is the number of values, ``q`` the percentile (0 to 1). An end is None where ``n`` is too
+    small.
+    """
     from scipy.special import bdtr  # noqa: PLC0415  slow to load
 
     tail = (1 - confidence) / 2
@@ -158,8 +164,8 @@ def runs_needed(interval: Interval, relative_half_width: float, at_most: int) ->
     """Return the number of runs after which an interval should reach ``relative_half_width``.
 
     The number is extrapolated from the present width of the interval. It is at least one more than
-    the number of runs so far and at most twice that number, because the spread of a few runs is not
-    reliable. ``at_most`` limits it.
+    the number of runs so far, and at most twice that number, because the spread of a few runs is
+    not reliable. It is never above ``at_most``.
     """
     n = interval.n
     ratio = interval.relative_half_width / relative_half_width

@@ -69,7 +69,7 @@ class Plan:
     fidelity: str = ""
 
     def key(self, seed: int) -> str:
-        """Return the key of the run with this seed."""
+        """Return the key, in the run store, of the run with this seed."""
         parts = ("eastwest run", self.identity, str(seed), core.build(), str(RESULT_FORMAT))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -99,11 +99,14 @@ def plan(
     scenario: str | Path | Source,
     set: Mapping[str, Setting] | core.Overrides | None = None,
 ) -> Plan:
-    """Return the resolved scenario with overrides. Raises ``ScenarioError`` where it is wrong."""
+    """Return the plan of a run: the resolved scenario with overrides, without a seed.
+
+    Raises ``ScenarioError`` where the scenario is wrong.
+    """
     source = scenario if isinstance(scenario, Source) else load_source(scenario)
     overrides = list(set) if isinstance(set, list) else as_overrides(set)
     if may_have_goals(source, overrides):
-        # Goals do not change a run, so a run in the store has none.
+        # Goals do not change a run, so runs in the store are simulated without goals.
         overrides.append(NO_GOALS)
     # The seed is a separate part of the key, so any seed serves here.
     resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), overrides, 1)
@@ -115,7 +118,7 @@ def plan(
 
 
 def family(source: Source) -> str:
-    """Return the hash of a scenario's text; it does not depend on overrides."""
+    """Return the hash of a scenario's text, which does not depend on overrides."""
     return hashlib.sha256(source.text.encode()).hexdigest()
 
 
@@ -135,10 +138,9 @@ class Store:
         return self.path / "runs" / key[:2] / key
 
     def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:
-        """Return the run of this key; None if it is absent, or lacks ``tables`` or ``files``.
+        """Return the run of this key; None if it is absent or damaged, or lacks files.
 
-        With ``tables`` the run must have its tables, and it must have ``files`` (names). A damaged
-        folder counts as absent.
+        With ``tables``, the run must have its tables. It must have each of ``files`` (names).
         """
         folder = self.folder(key)
         if any(not (folder / name).is_file() for name in ("summary.json", *files)):
@@ -160,7 +162,7 @@ class Store:
         tables: bool = True,
         extra: Mapping[str, bytes] | None = None,
     ) -> Result:
-        """Store a run, with its tables or only its summary; it is complete or absent.
+        """Store a run, with its tables or only its summary; the folder is complete or absent.
 
         ``extra`` are further files by name. An existing run of this key stays in the store, and
         gets the files that it lacks. Raises ``OSError`` with the store's path if writing fails.
@@ -219,7 +221,8 @@ class Store:
     ) -> Result:
         """Return a run from the store, or simulate and store it.
 
-        Raises the exceptions of ``eastwest.run``. A run that fails leaves nothing in the store.
+        ``extra`` has a function for each further file of the run's folder, by name. Raises the
+        exceptions of ``eastwest.run``. A run that fails leaves nothing in the store.
         """
         key = wanted.key(seed)
         extra = extra or {}
@@ -251,7 +254,7 @@ class Store:
             file.write((json.dumps(cost) + "\n").encode())
 
     def costs(self, family: str | None = None) -> list[Cost]:
-        """Return the costs of all runs, or of the runs of one family; the newest are last."""
+        """Return the costs of all runs, or of those with the hash ``family``; the newest last."""
         path = self.costs_file
         if not path.is_file():
             return []
@@ -270,8 +273,9 @@ class Store:
     def expected(self, plan: Plan) -> Expected | None:
         """Return a sentence on a run's time and memory, from earlier runs; None without such runs.
 
-        Packet-level runs take much longer than flow-level runs, so only earlier runs of the plan's
-        fidelity count.
+        Earlier runs of the same scenario and settings count, or else earlier runs of the scenario
+        with other settings. Packet-level runs take much longer than flow-level runs, so runs with
+        other settings count only if their fidelity is that of the plan.
         """
         similar = self.costs(plan.family)
         same = [cost for cost in similar if cost["identity"] == plan.identity]
@@ -358,7 +362,8 @@ class Store:
             if self.find(final.name) is not None:
                 _add_missing(partial, final)
                 return
-            # A damaged entry is renamed before its removal: if this process dies, no data are lost.
+            # The rename comes first, so that a run's folder is complete or absent if this process
+            # dies.
             retired = temporary(self._beside)
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)

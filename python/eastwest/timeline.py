@@ -61,7 +61,7 @@ _JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS, _PAUSES, _RATES = 1, 2, 3, 4, 5, 6, 7
 _RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
 
-#: Maximum difference of a sample's time from a multiple of its interval, in s.
+#: Tolerance, in s, of the comparison of two samples' distance with the sampling interval.
 _NANOSECOND = 1e-9
 
 Row = dict[str, Any]
@@ -104,18 +104,21 @@ class _Trace:
         self.events.append({"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args})
 
     def note(self, what: str, kept: int, of: int) -> None:
-        """Add a note that only ``kept`` of ``of`` events are in the file, if ``kept`` is less."""
+        """Add a note if only ``kept`` of ``of`` events are in the file; ``what`` names them."""
         if kept < of:
             self.notes.append(f"thinned: {count(kept)} of {count(of)} {what}")
 
     def note_left_out(self, table: str, what: str, setting: str) -> None:
-        """Add a note on rows that a table lacks because of ``setting``, a limit of the scenario."""
+        """Add a note on rows that the result lacks because of ``setting``, a limit of the scenario.
+
+        ``what`` names the rows of ``table``.
+        """
         left_out = pick(self.evidence.result.summary, table, "left_out")
         if left_out:
             self.notes.append(f"{count(left_out)} later {what} are not in the result ({setting})")
 
     def rows(self, table: str, rows: pl.DataFrame) -> Iterator[Row]:
-        """Yield the rows of a table; raise ``InputError`` where one is damaged."""
+        """Yield ``rows``, rows of ``table``; raise ``InputError`` where one is damaged."""
         for row in rows.iter_rows(named=True):
             self.evidence.sound(table, row)
             yield row
@@ -130,7 +133,10 @@ class _Trace:
         self.events.append({"ph": "X", "name": name, **times, **where})
 
     def stages(self, thread: tuple[int, int, str], names: Sequence[str], times: list[int]) -> None:
-        """Add a slice between each two consecutive times (ns), except where they are equal."""
+        """Add a slice for each of ``names``, between two consecutive ``times`` (ns).
+
+        A stage without duration gets no slice.
+        """
         for name, (begin, end) in zip(names, itertools.pairwise(times), strict=True):
             if end > begin:
                 self.slice(thread, name, begin, end)
@@ -213,7 +219,10 @@ def nanoseconds(time_s: Any) -> int:
 
 
 def _in_order(row: Row, columns: Sequence[str], what: str) -> list[int]:
-    """Return the times of ``columns`` of a row in ns; raise ``InputError`` unless they ascend."""
+    """Return the times of ``columns`` of a row in ns; raise ``InputError`` unless they ascend.
+
+    ``what`` is the name of the table, for the message.
+    """
     times = [nanoseconds(row[column]) for column in columns]
     if times != sorted(times):
         shown = ", ".join(f"{row[column]!r:.30}" for column in columns)
@@ -231,7 +240,11 @@ def _us(ns: int) -> float:
 def _longest_rows(
     into: _Trace, kind: str, table: pl.DataFrame, begin: str, per_row: int
 ) -> pl.DataFrame:
-    """Return the rows with the longest duration, up to the limit, in order of column ``begin``."""
+    """Return the rows with the longest duration, up to the limit, in order of column ``begin``.
+
+    ``per_row`` is the number of events that one row becomes. If rows are left out, a note is added
+    to ``into``.
+    """
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
     room = max(1, into.limit(kind) // per_row)
@@ -383,7 +396,11 @@ def _queues(into: _Trace, table: pl.DataFrame) -> None:
 def _with_zeros(
     rows: Iterable[tuple[float, int, float | None]], interval: float
 ) -> Iterator[tuple[int, int]]:
-    """Yield queue samples (ns, value), and a zero where a queue is empty after a sample."""
+    """Yield (time in ns, value) of queue samples, and (time, 0) where a queue becomes empty.
+
+    ``rows`` are (time in s, value, time in s of the last sample before the queue is empty, or
+    None). ``interval`` is the sampling interval in s.
+    """
     for time_s, value, last_s in rows:
         yield nanoseconds(time_s), value
         if last_s is not None:
@@ -464,7 +481,8 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
 def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, int]]:
     """Yield (start in ns, rate in bit/s) of intervals, and a rate of 0 at gaps and at the end.
 
-    ``rows`` are (number of the interval, bytes in it); ``width`` is the length of one in ns.
+    ``rows`` are (number of the interval, bytes in it); ``width`` is the length of an interval in
+    ns.
     """
     due: int | None = None
     for number, held in rows:
@@ -513,8 +531,9 @@ def _largest_of_neighbours(
 ) -> pl.DataFrame:
     """Return a table thinned to the limit: of neighbours in a series, the largest value stays.
 
-    ``last_s`` (time of the last sample before a queue is empty) moves from a removed row to the row
-    that stays.
+    Rows with equal values in the columns ``keys`` are a series; ``value`` is the column that is
+    compared. ``last_s`` (time of the last sample before a queue is empty) moves from a removed row
+    to the row that stays. If rows are removed, a note is added to ``into``.
     """
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 

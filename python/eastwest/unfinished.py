@@ -82,8 +82,8 @@ class Keeper:
     def find(self, plan: str) -> str | None:
         """Return the path of a checkpoint to resume from; None if there is none.
 
-        ``plan`` is a hash of all inputs of the run. The result is also None if another process
-        simulates this run.
+        ``plan`` is a hash of all inputs of the run. The folder of the run, if it exists, is locked
+        for this process. The result is also None if another process simulates this run.
         """
         folder = self._place_of(plan)
         try:
@@ -97,7 +97,11 @@ class Keeper:
         return str(folder / _CHECKPOINT)
 
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
-        """Return whether the run resumes from its checkpoint; all earlier rows must be on disk."""
+        """Return whether the run resumes from its checkpoint: all earlier rows must be on disk.
+
+        ``rows`` is the number of rows of each table that were written before the checkpoint; later
+        rows are removed. The user gets a message.
+        """
         folder = self._here()
         for table, count in rows.items():
             if not self._cut(table, count):
@@ -115,7 +119,7 @@ class Keeper:
         return True
 
     def refuse(self, why: str) -> None:
-        """Refuse a checkpoint that cannot be used, and start the run from the beginning."""
+        """Tell the user why a checkpoint cannot be used; remove it and all stored rows."""
         self.kept_s = None
         self._say(
             f"the checkpoint of an earlier run cannot be used, so the run starts from the "
@@ -124,7 +128,11 @@ class Keeper:
         self._clear()
 
     def place(self, plan: str) -> str | None:
-        """Return the path for a new checkpoint; None where no checkpoint can be written."""
+        """Return the path for a new checkpoint; None where no checkpoint can be written.
+
+        ``plan`` is a hash of all inputs of the run. At the first call, the folder of the run is
+        made and locked; the user gets a message if that fails.
+        """
         if self._folder is None:
             folder = self._place_of(plan)
             try:
@@ -140,7 +148,7 @@ class Keeper:
         return str(self._here() / _CHECKPOINT)
 
     def take(self, tables: core.Tables, first: int) -> None:
-        """Write rows of tables to disk; ``first`` is the number of the first row in its table."""
+        """Write rows of tables to disk; ``first`` is the number, from 0, of the first row."""
         for name, columns in tables.items():
             write_whole(self._here() / f"{name}-{first:012}.parquet", parquet(columns))
 
@@ -203,7 +211,10 @@ class Keeper:
         return self._folder
 
     def _enter(self, folder: Path) -> bool:
-        """Lock the folder of a run for this process; return False if another process holds it."""
+        """Lock the folder of a run for this process, and return True.
+
+        Returns False if another process has the lock, or has just removed the folder.
+        """
         path = folder / _LOCK
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -229,7 +240,10 @@ class Keeper:
                 path.unlink()
 
     def _cut(self, table: str, rows: int) -> bool:
-        """Remove files with rows after the checkpoint; return whether all ``rows`` are stored."""
+        """Remove files of a table with rows after the checkpoint; return whether no row is missing.
+
+        ``rows`` is the number of rows of the table that were written before the checkpoint.
+        """
         there = 0
         for part in self.parts(table):
             if int(part.stem[-12:]) >= rows:

@@ -1,4 +1,7 @@
-"""Texts for people: numbers with a suitable unit, and untrusted text without control characters."""
+"""Texts for people: numbers with a suitable unit, and untrusted text without control characters.
+
+A number that is missing or not finite is shown as a dash (``–``).
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ def size(value_bytes: float | None) -> str:
 
 
 def exact_size(value_bytes: float) -> str:
-    """Return a number of bytes as text, in KiB if it is a multiple of 1024: ``256 KiB``."""
+    """Return a number of bytes as text, such as ``256 KiB`` or ``1.5 MB``.
+
+    The unit is KiB if the number is a multiple of 1024 and not of 1000.
+    """
     if value_bytes % 1000 and value_bytes % 1024 == 0:
         return f"{value_bytes / 1024:,.0f} KiB"
     return size(value_bytes)
@@ -114,11 +120,11 @@ def percent(share: float | None) -> str:
 
 
 def clean(text: str, limit: int = 200) -> str:
-    """Return untrusted text without control characters, cut to ``limit`` characters."""
+    """Return untrusted text, with control characters replaced, cut to ``limit`` characters."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def tier_words(tier: str) -> str:
-    """Return words for a tier of links: the kinds of nodes that its links connect."""
+    """Return words for a tier of links, such as ``hosts to switches`` for ``host-up``."""
     return _TIER_WORDS.get(tier, clean(tier, 40))

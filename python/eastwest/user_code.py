@@ -32,7 +32,9 @@ def module_name(path: Path, source: bytes, kind: str) -> str:
 def execute(path: Path, source: bytes, kind: str) -> ModuleType:
     """Execute a Python file as a new module and return the module.
 
-    Raises ``MechanismError`` with the traceback where the file fails or ends the process.
+    ``source`` is the content of the file; ``kind`` begins the module's name. Raises
+    ``MechanismError`` with the traceback where the file fails or ends the process, and
+    ``InputError`` where the file's name does not end with ``.py``.
     """
     name = module_name(path, source, kind)
     spec = importlib.util.spec_from_file_location(name, path)

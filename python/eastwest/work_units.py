@@ -63,7 +63,7 @@ def unit_of_kind(kind: str) -> Unit:
 
 
 def first_unit(measures: Mapping[str, Any]) -> Unit | None:
-    """Return the unit of work of a workload, given its measures; None if no unit has a measure."""
+    """Return the first unit of work in ``UNITS`` whose measure is in ``measures``, or None."""
     return next((unit for unit in UNITS.values() if unit.name in measures), None)
 
 

@@ -35,7 +35,7 @@ def explain(
     or response; for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``; for an MPI program its workload.
     The times of flows are divided by their critical paths where the run recorded them
     (``measure.flow_parts``). If they are missing and the run took less than ``rerun_s`` seconds,
-    the run is simulated again to record them; ``progress`` is called with its progress.
+    the run is simulated again to record them, and ``progress`` is called meanwhile.
 
     ``workload`` selects the workload where several have a job with this id. The story prints as
     text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to
@@ -61,12 +61,12 @@ def slowest(result: Result | str | Path, top: int = 5) -> Story:
 
 
 def difference(first: Result | str | Path, second: Result | str | Path, top: int = 3) -> Story:
-    """Return a story of the first difference of two results and of its consequences.
+    """Return a story of the first difference of two results, and of the changes that followed.
 
     The story has the settings that differ, the first difference in simulated time, and the changes
     of workloads, goals, counts, flows and jobs (at most ``top`` flows and ``top`` jobs, the largest
     changes first). Results with equal digests are identical. Raises ``InputError`` where a folder
-    is damaged.
+    is damaged, or where both are one folder.
     """
     from eastwest.explain import two_results  # noqa: PLC0415  loads polars
 

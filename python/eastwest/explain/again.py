@@ -20,7 +20,10 @@ _TABLES = ("flow_parts", "flow_hops")
 
 
 def is_possible(result: Result) -> bool:
-    """Whether a run can be simulated again: it is at packet level, without own mechanisms."""
+    """Whether the run of a result can be simulated again to record critical paths.
+
+    The run must be at packet level, without the user's own mechanisms.
+    """
     summary = result.summary
     return summary.get("fidelity") != "flow" and not summary.get("mechanisms")
 

@@ -21,7 +21,7 @@ def story(evidence: Evidence, number: int) -> Story:
     path = evidence.result.path
     messages = table.filter(pl.col("connection") == number).sort("start_s", "flow")
     if messages.height == 0:
-        known = "the column connection of its table flows has the numbers"
+        known = "see the column connection of its table flows"
         if not table["connection"].count():
             known = "its table flows has no connection numbers"
         raise InputError(f"{path} has no message on connection {number}; {known}")

@@ -70,7 +70,7 @@ class Division:
         """Return the parts with their descriptions, longest first.
 
         ``sender`` is the name of the sending host. ``earlier`` is a text about the messages ahead
-        on the connection, ``repairs`` a text about timeouts and fast retransmits, or empty.
+        on the connection, ``repairs`` one about timeouts and fast retransmits; both may be empty.
         """
         words = {
             "application_us": "until the application generated the data",
@@ -109,7 +109,7 @@ class Division:
 
 
 def of_flow(evidence: Evidence, flow: int) -> Division | None:
-    """Return the parts of the time of a flow; None where the run has not recorded them."""
+    """Return the parts of the time of a flow; None if the run has not recorded its parts."""
     if evidence.result.format < _SINCE and not evidence.is_replaced("flow_parts"):
         return None
     row = evidence.row("flow_parts", pl.col("flow") == flow)
@@ -120,7 +120,8 @@ def of_flow(evidence: Evidence, flow: int) -> Division | None:
     for each in links:
         evidence.sound("flow_hops", each)
     return Division(
-        # Results before format 10 have no times of cores: runs with them were not divided.
+        # Results before format 10 have no times of cores; their runs with ``[hosts]`` have no
+        # parts.
         {column: float(row[column] or 0) for column in COLUMNS},
         {window: int(row[f"{window}_trips"]) for window in _WINDOWS},
         [(int(each["link"]), float(each["queueing_us"])) for each in links],

@@ -17,7 +17,11 @@ from eastwest.views.labels import plural
 
 
 def find(evidence: Evidence, number: int) -> dict[str, Any]:
-    """Return the exchange with the flow ``number``; raise ``InputError`` if there is none."""
+    """Return the row of the exchange whose request or response is the flow ``number``.
+
+    The columns are those of ``eastwest.exchanges.exchanges``. Raises ``InputError`` if there is no
+    such exchange.
+    """
     pairs = exchanges(evidence.flows.lazy()).collect()
     found = pairs.filter((pl.col("request") == number) | (pl.col("response") == number))
     if found.height == 0:
@@ -92,6 +96,9 @@ def _without_noise(row: dict[str, Any], us: float) -> float:
 
 
 def _parts(told: Story) -> dict[str, float]:
-    """Return the parts of a flow's time in µs, from its critical path where that is recorded."""
+    """Return the parts, in µs by name, of the time of the flow that ``told`` explains.
+
+    The parts are those of the critical path if the run recorded it.
+    """
     parts: dict[str, float] = told.facts.get("path_us") or told.facts["parts_us"]
     return parts

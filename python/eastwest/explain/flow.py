@@ -85,7 +85,7 @@ def line(evidence: Evidence, row: dict[str, Any]) -> str:
 
 
 def story(evidence: Evidence, flow: int) -> Story:
-    """Return the explanation of one flow."""
+    """Return the explanation of the flow with the number ``flow``."""
     row = find(evidence, flow)
     this = message(row)
     events = evidence.events_of(this.connection, this.start_s, this.finish_s)
@@ -141,10 +141,10 @@ def _parts(
     ahead: neighbours.Ahead | None,
     blind: bool,
 ) -> None:
-    """Add the parts of the flow's time: from ``divided``, or else from the events of the flow.
+    """Add the parts of the flow's time to ``result``: from ``divided``, or else from events.
 
-    ``blind``: the counters of the flow show losses that the table ``events`` lacks. ``waits`` are
-    silent times before timeouts, ``ahead`` the earlier messages on the connection.
+    ``waits`` are silent times before timeouts, ``ahead`` the earlier messages on the connection.
+    ``blind``: the counters of the flow show losses that the table ``events`` lacks.
     """
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
@@ -197,7 +197,10 @@ def _parts(
 def _moments(
     evidence: Evidence, this: fate.Message, events: list[Event], waits: list[fate.Silence]
 ) -> Iterator[Moment]:
-    """Yield a ``Moment`` for each event of the message and its connection, in order of time."""
+    """Yield a ``Moment`` for each event, or burst of losses, of the message and its connection.
+
+    The moments are in order of time. ``waits`` are silent times before timeouts of the message.
+    """
     waited = {wait.timeout_s: wait for wait in waits}
     for item in fate.bursts(events):
         if isinstance(item, fate.Burst):
@@ -265,7 +268,7 @@ def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
 
 
 def _because(timeout: Event) -> str:
-    """Return the cause of a timeout in parentheses; an empty text where it is unknown."""
+    """Return the cause of a timeout as ``" (CAUSE)"``; an empty text where it is unknown."""
     why = timeouts.long(timeout.cause)
     return f" ({why})" if why else ""
 
@@ -311,7 +314,7 @@ def _unknown(
     """Add remarks on facts about the flow that the tables of the result do not contain."""
     note = evidence.events_note(this.finish_s)
     if note is None and this.connection is None:
-        note = "Events of the flow: the result has no connection number for it."
+        note = "Events of the flow: the result does not have the number of the flow's connection."
     result.lacks(note)
     if this.connection is None or evidence.events_until_s is None:
         counted = f"{plural(row['retransmits'], 'segment')} sent again"
@@ -324,7 +327,7 @@ def _unknown(
     if not evidence.divides(row["workload"]):
         result.unknown.append(
             "How the time divides into windows, the queue of each port, pacing and delayed ACKs: "
-            "only messages over TCP are divided, in runs of single packets."
+            "only messages over TCP are divided, in packet-level runs."
         )
         return
     if row["purpose"] in _OPENS and row["stream_start"] == 0 and not divided:

@@ -22,7 +22,10 @@ UNKNOWN_FLOWS = "Which flow belongs to which task: flows name only their job and
 
 
 def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[str, Any]:
-    """Return the row of a job, by number or name; raise ``InputError`` for none or several."""
+    """Return the row, in the table ``jobs``, of the job with the number or name ``which``.
+
+    Raises ``InputError`` if there is no such job, or if there are several.
+    """
     path = evidence.result.path
     jobs = evidence.result.jobs
     if workload is not None:
@@ -48,17 +51,17 @@ def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[st
 
 
 def _is_of(job: dict[str, Any]) -> pl.Expr:
-    """Return the polars condition that a row of a table belongs to a job."""
+    """Return the polars condition that a row of a table belongs to ``job``, a row of ``jobs``."""
     return pl.col("job").eq(job["job"]) & pl.col("workload").eq(job["workload"])
 
 
 def own(evidence: Evidence, table: str, job: dict[str, Any]) -> pl.DataFrame:
-    """Return the rows of a table that belong to a job."""
+    """Return the rows of ``table`` that belong to ``job``, a row of the table ``jobs``."""
     return evidence.result.table(table).filter(_is_of(job))
 
 
 def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
-    """Return the explanation of one job."""
+    """Return the explanation of the job with the number or name ``which``."""
     job = find(evidence, which, workload)
     tasks = own(evidence, "tasks", job)
     for row in tasks.iter_rows(named=True):
@@ -99,7 +102,7 @@ def _opening(job: dict[str, Any]) -> Story:
 
 
 def _moments(job: dict[str, Any], tasks: pl.DataFrame) -> list[Moment]:
-    """Return the moments at which phases of the job began and ended, since its submission."""
+    """Return the begin and end of the job's phases, with the times since its submission."""
     begin = job["submitted_s"]
     found: list[tuple[float, str]] = []
     for kind, done in (("map", "read its input"), ("reduce", "fetched its input")):
@@ -141,7 +144,10 @@ def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
 
 
 def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: CriticalPath) -> None:
-    """Add a section on the fetches of the last reduce: the last fetch and the slowest fetch."""
+    """Add sections on the shuffle of the last reduce to finish: all fetches, the slowest fetch.
+
+    ``way`` is the critical path of the job, which names the last reduce.
+    """
     reduce = way.last_reduce
     if reduce is None or way.last_map is None:
         return

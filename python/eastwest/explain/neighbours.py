@@ -147,7 +147,10 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sende
 
 
 def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:
-    """Return a line on queue, use and losses of a port between two times; empty without samples."""
+    """Return a line on queue, utilisation and losses of a port between two times.
+
+    ``link`` is the row of the port in the table ``links``. Without samples, the line is empty.
+    """
     result = evidence.result
     interval = evidence.sample_s
     port = pl.col("link") == link["link"]

@@ -102,7 +102,10 @@ def _last(
     after_s: float,
     until_s: float,
 ) -> dict[str, Any] | None:
-    """Return the last row of a rank whose time is above ``after_s`` and at most ``until_s``."""
+    """Return the last row of a rank whose time is above ``after_s`` and at most ``until_s``.
+
+    ``rows`` and ``times`` have the rows of each rank and their times, in ascending order.
+    """
     place = bisect_right(times.get(rank, []), until_s) - 1
     if place < 0 or times[rank][place] <= after_s:
         return None
@@ -110,7 +113,10 @@ def _last(
 
 
 def path(ranks: _Ranks, last: int, finish_s: float) -> Iterator[Step]:
-    """Yield the steps of the critical path, from the end of the program to its start."""
+    """Yield the steps of the critical path, from the end of the program to its start.
+
+    ``last`` is the rank that finished last, ``finish_s`` the time at which it finished.
+    """
     rank, time_s = last, finish_s
     while time_s > 0:
         step = ranks.before(rank, time_s)
@@ -159,7 +165,7 @@ def story(evidence: Evidence, name: str) -> Story:
     _imbalance(told, finished, finish_s)
     if pick(result.summary, "mpi", "left_out"):
         told.lacks(
-            "Messages and states after the first ones: the tables were full (measure.mpi_rows)."
+            "Later messages and states: the tables of the result were full (measure.mpi_rows)."
         )
     if told.facts["slowest_flows"]:
         told.lacks(

@@ -135,7 +135,10 @@ class Story:
 
 
 def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
-    """Return untrusted text as lines, broken at spaces, with the given beginnings of lines."""
+    """Return untrusted text as lines of a terminal, broken at spaces.
+
+    ``first`` begins the first line, ``other`` the other lines.
+    """
     rest = first + "  " if other is None and first else (other or "")
     return textwrap.wrap(
         clean(text, 2000),

@@ -88,7 +88,10 @@ def _check_workload(evidence: Evidence, kind: str, id: int | str, workload: str)
 def _record(
     evidence: Evidence, kind: str, id: int | str, progress: ProgressCallback | None
 ) -> str | None:
-    """Record the critical paths that an explanation needs; return why this failed, or None."""
+    """Record the critical paths that an explanation needs; return why this failed, or None.
+
+    The run is simulated again, and its ``flow_parts`` are added to ``evidence``.
+    """
     if kind == "job":
         recorded = evidence.result.flow_parts.height
         return None if recorded else again.record(evidence, ["*"], progress)
@@ -111,7 +114,7 @@ def _number(kind: str, id: int | str) -> int:
 
 
 def slowest(result: Result | str | Path, top: int) -> Story:
-    """Return a story that lists the slowest flows and jobs; see ``eastwest.explain.slowest``."""
+    """Return a story that lists the slowest objects; see ``eastwest.explain.slowest``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     flows, jobs = evidence.flows, evidence.result.jobs
     told = Story(

@@ -21,7 +21,9 @@ def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
     """Return the explanation of one task, named as ``JOB/map/3`` or ``JOB/reduce/0``."""
     found = _ID.fullmatch(which)
     if found is None:
-        raise InputError(f"a task is named JOB/map/3 or JOB/reduce/0, not {clean(which, 60)!r}")
+        raise InputError(
+            f"{clean(which, 60)!r} is not the id of a task: write JOB/map/3 or JOB/reduce/0"
+        )
     job = jobs.find(evidence, found[1], workload)
     kind, number = found[2], int(found[3])
     tasks = jobs.own(evidence, "tasks", job).filter(pl.col("kind") == kind)

@@ -79,8 +79,9 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
     if same:
         result.title += ": identical"
         result.summary = (
-            f"Both have the digest {one.result.digest}: each event of the simulation is the same "
-            "in both" + ("; the settings that differ had no effect on it." if different else ".")
+            f"Both results have the digest {one.result.digest}: each event is the same in "
+            "both simulations"
+            + ("; the settings that differ had no effect on it." if different else ".")
         )
         return result
     found = compare(one, other)
@@ -101,13 +102,17 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
     result.lacks(
         "Differences in the order and times of packets that no table has; the digest includes "
         "them. measure.capture and measure.tcp_trace record more.",
-        "Whether the first difference caused the later ones: the tables have their order only.",
+        "Whether the first difference caused the later ones: the tables show only their order.",
     )
     return result
 
 
 def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
-    """Add a section on the settings that differ."""
+    """Add a section on the settings that differ.
+
+    ``different`` has for each setting its path, and its values in the first and in the second
+    result.
+    """
     lines = [f"{path}: {before}, then {after}" for path, (before, after) in different]
     if len(lines) > _MOST_SETTINGS:
         lines[_MOST_SETTINGS:] = [f"and {len(lines) - _MOST_SETTINGS} more (all with --json)"]
@@ -115,7 +120,10 @@ def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
 
 
 def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: list[str]) -> None:
-    """Add sections on the first difference of all tables and the first of each table."""
+    """Add sections on the first of all differences, and on the first difference of each table.
+
+    ``found`` is the comparison of ``both`` results, ``names`` are the names of their folders.
+    """
     ends = found.ends_s
     result.facts |= {
         "same_until_s": found.same_until_s,
@@ -145,11 +153,11 @@ def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: 
     share = percent(first.since_s / found.until_s) if found.until_s > 0 else "–"
     exact = ""
     if first.since_s > found.same_until_s:
-        exact = f", and those with exact times up to {first.since_s:.9f} s"
+        exact = f", and the tables with exact times up to {first.since_s:.9f} s"
     result.summary = (
-        f"Up to {found.same_until_s:.9f} s all tables of both are equal{exact}: {share} of the "
-        f"shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the table "
-        f"{first.kind.table} ({first.kind.time})."
+        f"Up to {found.same_until_s:.9f} s all tables of both results are equal{exact}: {share} of "
+        f"the shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the "
+        f"table {first.kind.table} ({first.kind.time})."
     )
     lines = []
     for each, name, rows in zip(both, names, first.only, strict=True):
@@ -258,7 +266,7 @@ _TELLERS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
 
 
 def _changed(title: str, before: float, after: float, write: Callable[[float], str]) -> str:
-    """Return a text: a number in the first and in the second run, and its relative change."""
+    """Return ``TITLE 1 ms, then 2 ms (+100 %)``: a number in both runs and its relative change."""
     by = f" ({change(after / before)})" if before and before != after else ""
     return f"{title} {write(before)}, then {write(after)}{by}"
 
@@ -270,6 +278,7 @@ _Measures = dict[tuple[str, str], dict[str, Any]]
 def _measures(result: Result) -> _Measures:
     """Return the measures of each workload, also for times when another workload was active.
 
+    The keys are (other workload that was active, or empty for the whole run; measured workload).
     Summaries of old formats lack these measures; then they are computed from the tables.
     """
     found = result.summary
@@ -344,7 +353,7 @@ def _goals(result: Story, first: Result, second: Result) -> None:
 
 
 def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """Yield counts of a summary (losses, marks, timeouts): key of the fact, label, and value.
+    """Yield (key of the fact, label, value) of counts in a summary: losses, marks, timeouts.
 
     A label that begins with a dash is a part of the last count whose label has no dash.
     """
@@ -492,7 +501,7 @@ def _jobs(result: Story, first: Evidence, second: Evidence, names: list[str], to
 
 
 def _path(told: Story) -> dict[str, float]:
-    """Return the duration in s of each part of a critical path, by text without task numbers."""
+    """Return the seconds of each part of a job's critical path, by text without task numbers."""
     found: dict[str, float] = {}
     for part in told.parts:
         what = _ASSIGNED.sub("", _TASK.sub(r"\1", part.what))
@@ -503,7 +512,10 @@ def _path(told: Story) -> dict[str, float]:
 def _chance(
     result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> None:
-    """Add a section on differences by chance, with a sweep file that compares several seeds."""
+    """Add a section on differences by chance, with a sweep file that compares several seeds.
+
+    ``different`` has for each setting that differs its path, and its values in both results.
+    """
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:
@@ -528,7 +540,10 @@ def _chance(
 def _sweep_file(
     first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> list[str]:
-    """Return the lines of a sweep file with the settings of both results; empty if not possible."""
+    """Return the lines of a sweep file that compares the settings of both results.
+
+    The list is empty if a setting is absent in one result, or if a line would be too long.
+    """
     both = [dict(values(tree(each.result))) for each in (first, second)]
     paths = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if any(ABSENT in pair for path, pair in different if path in paths):

@@ -61,7 +61,10 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
 
 
 def _full(measure: str, there: Collection[str]) -> str:
-    """Return the full name of a measure, with ``workloads.``, which users may leave out."""
+    """Return the full name of a measure, with ``workloads.``, which users may leave out.
+
+    ``there`` are the full names of all measures.
+    """
     from eastwest.sweep import words  # noqa: PLC0415  the sweep imports this module
 
     return words.full(measure, there)
@@ -73,9 +76,10 @@ def _short(metrics: Collection[str]) -> list[str]:
 
 
 def margin_of(limit: Limit, interval: Interval) -> float | None:
-    """Return the distance of a mean from a limit as a share of the limit; negative if beyond it.
+    """Return the distance of a mean from a limit as a share of the limit.
 
-    Returns None where the limit is 0, because a share of 0 is not defined.
+    It is negative if the mean is beyond the limit, and None where the limit is 0, because a share
+    of 0 is not defined.
     """
     if not limit.bound:
         return None
@@ -142,7 +146,8 @@ class Outcome:
     def states(self, there: Collection[str]) -> dict[tuple[int, str], str]:
         """Return the state of each limit at each point, by (point, full name of the metric).
 
-        ``there`` are the names of all metrics of the runs.
+        ``there`` are the full names of all metrics of the runs, such as
+        ``workloads.hadoop.runtime_s.mean``.
         """
         return {
             (at.point, _full(cell.limit.metric, there)): cell.state
@@ -227,7 +232,11 @@ def of_sweep(
 
 
 def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, dict[str, float]]:
-    """Return by seed the values of measures by their names in goals, of runs that have all."""
+    """Return by seed the values of ``measures`` of a point; runs that lack a measure are left out.
+
+    The keys of the values are the names in ``measures``, without ``workloads.`` where a user has
+    left it out. ``there`` are the full names of all metrics.
+    """
     names = {measure: _full(measure, there) for measure in measures}
     return {
         seed: {measure: metrics[name] for measure, name in names.items()}
@@ -256,7 +265,8 @@ def _mean(measure: str, seeds: Runs, confidence: float) -> Interval:
 def _best(goals: tuple[Goal, ...], among: Mapping[int, Runs], base: Runs) -> int | None:
     """Return the number of the point on the Pareto front with the least score; None without points.
 
-    ``eastwest optimize`` recommends a point by this rule.
+    ``among`` has the runs of the points by number, ``base`` those of the baseline. ``eastwest
+    optimize`` recommends a point by this rule.
     """
     if not among:
         return None
@@ -276,7 +286,7 @@ def _score(goals: tuple[Goal, ...], ours: Runs, base: Runs) -> float:
 def _is_apart(
     goals: tuple[Goal, ...], ours: Runs, best: Runs, base: Runs, confidence: float
 ) -> bool:
-    """Whether a point is significantly worse than the best: its score's difference is above 0.
+    """Whether the score of a point is significantly above the score of the best point.
 
     The whole confidence interval of the difference over common seeds must be above 0.
     """

@@ -118,7 +118,10 @@ class Goals:
 
 
 def read(given: object) -> tuple[Goals, list[Problem]]:
-    """Return the valid goals of a table ``[goal]``, and the problems of the invalid goals."""
+    """Return (valid goals of a table ``[goal]``, problems of its other goals).
+
+    ``given`` is the content of the table, which may be any value of TOML.
+    """
     if not isinstance(given, Mapping):
         example = '{ "service.exchange_us.p99" = "< 1 ms" }'
         return Goals(), [_problem("goal", given, f"must be a table, such as {example}")]
@@ -152,7 +155,7 @@ def _problem(path: str, value: object, message: str, hint: str | None = None) ->
 
 
 def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
-    """Return the limit that the text ``wanted`` sets, and ``""``; or None and an error message."""
+    """Return (limit that the text ``wanted`` sets, ``""``), or (None, error message)."""
     match = _LIMIT.fullmatch(wanted)
     if match is None:
         return None, f"is not a goal: {_FORM}"
@@ -165,7 +168,10 @@ def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
 
 
 def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
-    """Return the bound in the unit of a measure, and ``""``; or None and an error message."""
+    """Return (bound in the unit of a measure, ``""``), or (None, error message).
+
+    ``sign`` is ``<``, ``<=``, ``>`` or ``>=``; ``text`` is the text after it.
+    """
     bound, message = _number(measure, sign, text)
     from eastwest.sweep.words import part_with_unit, unit_of  # noqa: PLC0415  as in _number
 
@@ -176,7 +182,10 @@ def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
 
 
 def _number(measure: str, sign: str, text: str) -> tuple[float | None, str]:
-    """Return a bound of any sign in the unit of a measure, and ``""``; or None and a message."""
+    """Return (bound of any sign, in the unit of a measure, ``""``), or (None, error message).
+
+    ``sign`` is ``<``, ``<=``, ``>`` or ``>=``, for the message; ``text`` is the text after it.
+    """
     try:
         plain = float(text)
     except ValueError:
@@ -224,7 +233,7 @@ def of_text(scenario: str) -> Goals:
 
 
 def _read_text(scenario: str) -> tuple[Goals, list[Problem]]:
-    """Return the valid goals of a resolved scenario, and the problems of the invalid goals."""
+    """Return (valid goals, problems of the other goals) of a resolved scenario as TOML."""
     if "goal = {" not in scenario:
         return Goals(), []
     return read(tomllib.loads(scenario).get("goal", {}))
@@ -277,12 +286,12 @@ class _Names:
     kinds: Mapping[str, str]
     #: Keys of the summary that runs of the scenario have.
     parts: tuple[str, ...]
-    #: Numbers of each workload that is an application, by its name.
+    #: Names of the numbers of each application, by the name of its workload.
     applications: Mapping[str, core.Declared]
 
     @staticmethod
     def of(resolved: str, applications: Mapping[str, core.Declared]) -> _Names:
-        """Return the names of the measures of a resolved scenario."""
+        """Return the names of the measures that runs of ``resolved``, a scenario as TOML, have."""
         workloads = tomllib.loads(resolved).get("workload", [])
         kinds = {str(each["name"]): str(each.get("kind")) for each in workloads}
         there = {*kinds.values(), *(str(each.get("transport")) for each in workloads)}
@@ -290,7 +299,7 @@ class _Names:
         return _Names(kinds, tuple(parts), applications)
 
     def problem(self, measure: str) -> Problem | None:
-        """Return the problem of a measure that cannot exist, with the nearest name; else None."""
+        """Return the problem (with the nearest name) of a measure that cannot exist; else None."""
         path = f"goal.{measure}"
         head, _, rest = measure.partition(".")
         if not self._is_of_workload(measure) and _is_setting(measure):
@@ -316,8 +325,8 @@ class _Names:
         if self._is_of_workload(own):
             return None
         message = (
-            f"is not a measure: it begins with a workload of the scenario ({self._listed()}), "
-            "its unit and a statistic, or with a part of the summary, such as flows.fct_us.p99"
+            f"is not a measure: a measure is a workload of the scenario ({self._listed()}), its "
+            "unit and a statistic, or begins with a part of the summary, as flows.fct_us.p99 does"
         )
         return _problem(path, None, message, self._nearest(own))
 
@@ -388,14 +397,14 @@ class _Names:
 
     @staticmethod
     def _nearest_of_application(workload: str, name: str, known: list[str]) -> str | None:
-        """Return the number of an application nearest to a wrong name, or None."""
+        """Return the measure of an application nearest to the wrong ``name``, or None."""
         # A missing statistic or a missing "counters." is likelier than another name.
         near = nearest(f"{name}.p99", known, 0.9) or nearest(f"counters.{name}", known, 0.9)
         near = near or nearest(name, known, 0.6)
         return f"applications.{workload}.{near}" if near else None
 
     def _is_of_workload(self, name: str) -> bool:
-        """Whether a name is a workload with one of the measures of workloads."""
+        """Whether ``name`` is ``W.MEASURE`` with a workload W of the scenario and its measure."""
         return any(
             name.startswith(f"{each}.")
             and _OF_WORKLOAD.fullmatch(name[len(each) + 1 :]) is not None
@@ -409,7 +418,7 @@ class _Names:
             yield from (f"{each}/{purpose}" for purpose in PURPOSES)
 
     def _is_of_while(self, rest: str) -> bool:
-        """Whether ``rest``, after ``while.``, is a workload and then a measure of another one."""
+        """Whether ``rest``, after ``while.``, is a workload and a measure of another workload."""
         return any(
             rest.startswith(f"{active}.")
             and self._is_of_workload(own := rest[len(active) + 1 :])

@@ -65,8 +65,8 @@ class Judged:
 
     #: ``MET``, ``MISSED`` or ``UNDECIDED``, by the intervals of the mean and of the median.
     state: str
-    #: Distance of the estimate beyond the bound, as a share of the bound (of 1 if the bound is 0);
-    #: 0 or less where the estimate is allowed.
+    #: Distance of the estimate beyond the bound, as a share of the bound; the plain difference for
+    #: a relative limit or a bound of 0. It is 0 or less where the estimate is allowed.
     missed: float
     #: Number of seeds whose own value is beyond the bound.
     beyond: int = 0
@@ -77,8 +77,8 @@ class Kept:
     """Comparison of a point with a limit: whether the point meets the limit, and the distance."""
 
     told: Told
-    #: Distance of the mean beyond the bound, as a share of the bound; 0 or less if the mean is
-    #: allowed.
+    #: Distance of the mean beyond the bound, as a share of the bound; the plain difference for a
+    #: relative limit or a bound of 0. It is 0 or less if the mean is allowed.
     missed: float
     #: Whether the state of the limit at the point is ``MET``.
     surely: bool
@@ -109,7 +109,10 @@ def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
 
 
 def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
-    """Return whether a point meets a limit, and by how much the point misses the limit."""
+    """Return whether a point meets a limit, and by how much the point misses the limit.
+
+    ``ours`` are the runs of the point, ``base`` those of the baseline.
+    """
     found = told(limit.metric, ours, base, confidence)
     interval, each = found.value, found.values
     if limit.relative:
@@ -169,7 +172,10 @@ def allows(limit: Limit, value: float) -> bool:
 
 
 def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
-    """Return a point's means by goal, negated where more is better, so that less is better."""
+    """Return a point's means by goal, negated where more is better, so that less is better.
+
+    ``ours`` are the runs of the point, by seed.
+    """
     return tuple(
         math.fsum(run[goal.metric] for run in ours.values()) / len(ours) * (-1 if goal.more else 1)
         for goal in goals
@@ -177,7 +183,10 @@ def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
 
 
 def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
-    """Return the weighted sum of log(goal / baseline) over the goals of a run; less is better."""
+    """Return the weighted sum of log(goal / baseline) over the goals of a run; less is better.
+
+    ``ours`` are the metrics of the run, ``base`` those of the baseline with the same seed.
+    """
     total = 0.0
     for goal in goals:
         value, other = ours[goal.metric], base[goal.metric]
@@ -190,7 +199,10 @@ def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
 
 
 def mean_score(goals: Sequence[Goal], ours: Runs, base: Runs) -> float:
-    """Return the mean over the seeds of a point's score; less is better."""
+    """Return the mean over the seeds of a point's score; less is better.
+
+    Only seeds that the point (``ours``) and the baseline (``base``) have in common count.
+    """
     seeds = [seed for seed in ours if seed in base]
     return math.fsum(score(goals, ours[seed], base[seed]) for seed in seeds) / len(seeds)
 
@@ -198,7 +210,7 @@ def mean_score(goals: Sequence[Goal], ours: Runs, base: Runs) -> float:
 def score_difference(
     goals: Sequence[Goal], ours: Runs, theirs: Runs, base: Runs, confidence: float
 ) -> Interval:
-    """Return the mean difference of the scores of two points, with its paired interval."""
+    """Return the mean of score(``ours``) − score(``theirs``) over seeds, with a paired interval."""
     seeds = [seed for seed in ours if seed in theirs and seed in base]
     return paired_interval(
         [score(goals, ours[seed], base[seed]) for seed in seeds],
@@ -218,7 +230,10 @@ class Standing:
 
 
 def dominates(a: Standing, b: Standing) -> bool:
-    """Whether ``a`` dominates ``b``: misses limits by less, or is better in the goals."""
+    """Whether ``a`` dominates ``b``: misses limits by less, or is better in the goals.
+
+    If neither misses a limit, ``a`` is better if it is worse in no goal and better in one.
+    """
     if a.missed > 0 or b.missed > 0:
         return a.missed < b.missed
     return a.values != b.values and all(x <= y for x, y in zip(a.values, b.values, strict=True))
@@ -270,7 +285,7 @@ def _crowding_distances(front: Sequence[Standing]) -> dict[int, float]:
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; None below 4 pairs, or if all values of a side agree."""
+    """Return Spearman's rank correlation; None below 4 pairs, or if a side has one value only."""
     if len(a) < 4 or len({*a}) < 2 or len({*b}) < 2:
         return None
     from scipy.stats import spearmanr  # noqa: PLC0415  slow to load

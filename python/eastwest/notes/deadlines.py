@@ -1,9 +1,9 @@
-"""Notes on queries that were incomplete at their deadline, and count as answered there.
+"""Notes on queries that missed their deadline, which their measured time then hides.
 
 The application ``fan-out`` answers a query at its deadline at the latest. An incomplete query has
-the deadline as its time, so that a percentile of ``query_us`` hides how long its responses took.
-By convention this holds for every application with the counter ``missed`` and the measure
-``query``: also for the template of ``eastwest new --kind application``.
+the deadline as its time, so that a percentile of ``query_us`` hides how long its responses took. By
+convention this holds for every application with the counter ``missed`` and the measure ``query``:
+also for the template of ``eastwest new --kind application``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MEASURE, _MISSED = "query_us", "counters.missed"
 
 
 def of_run(summary: Mapping[str, Any]) -> list[str]:
-    """Return a note on each application of a run with queries that were incomplete."""
+    """Return a note on each application of a run with queries that missed their deadline."""
     applications = summary.get("applications")
     goals = summary.get("goals")
     measures = [g.get("metric") for g in goals if isinstance(g, Mapping)] if goals else []
@@ -36,9 +36,9 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
         name = clean(str(workload), 40)
         hidden = f"percentiles above p{100 * (1 - share):.6g} do" if share < 1 else "it does"
         note = (
-            f"{count(missed)} of {count(answered)} queries of {name} ({percent(share)}) were "
-            f"incomplete at the deadline, and count in {_MEASURE} with the deadline: {hidden} "
-            "not show how long the responses took"
+            f"{count(missed)} of {count(answered)} queries of {name} ({percent(share)}) missed the "
+            f"deadline; {_MEASURE} contains the deadline as their time, so that {hidden} not show "
+            "how long the responses took"
         )
         if any(str(each).startswith(f"applications.{workload}.{_MEASURE}.") for each in measures):
             other = clean(f"applications.{workload}.{_MISSED}", 60)
@@ -48,7 +48,7 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
 
 
 def of_sweep(sweep: SweepResult) -> list[str]:
-    """Return a note on each application whose ``query_us`` a sweep shows or limits.
+    """Return a note on each application whose ``query_us`` is shown, or has a goal, in a sweep.
 
     There is no note if the queries of the application were complete in all runs.
     """
@@ -65,8 +65,8 @@ def of_sweep(sweep: SweepResult) -> list[str]:
         if points:
             name = clean(workload.removeprefix("applications."), 40)
             notes.append(
-                f"queries of {name} were incomplete at the deadline at {count(points)} of "
-                f"{count(rows.height)} points, and count in {_MEASURE} with the deadline; show "
+                f"at {count(points)} of {count(rows.height)} points of the sweep, some queries of "
+                f"{name} missed the deadline; {_MEASURE} contains the deadline as their time: show "
                 f"{clean(workload, 60)}.{_MISSED}, or set a longer deadline"
             )
     return notes

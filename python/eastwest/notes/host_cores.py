@@ -33,12 +33,12 @@ def of_run(summary: Mapping[str, Any], links: pl.DataFrame) -> list[str]:
             f"{core}, but {' and '.join(others)}: the network may limit what hosts send or receive "
             "as much as their cores do ([hosts])"
             if others
-            else f"{core}: this host, not the network, limits what it sends or receives ([hosts])"
+            else f"{core}: the host, not the network, limits its throughput ([hosts])"
         )
     if lost:
         notes.append(
-            f"{count(lost)} frames were lost in full rings of hosts (hosts.ring_drops); drops of "
-            "the network do not include them"
+            f"{count(lost)} frames were lost in full rings of hosts (hosts.ring_drops); the "
+            "counts of drops in the network do not include these frames"
         )
     return notes
 

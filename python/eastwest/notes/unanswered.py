@@ -20,7 +20,10 @@ _REASONS = {
 
 
 def reasons(requests: Mapping[str, Any]) -> str:
-    """Return why requests of an application have no reply, each with its number of requests."""
+    """Return why requests of an application have no reply, each with its number of requests.
+
+    ``requests`` is ``applications.W.requests`` of a summary.
+    """
     found = {name: pick(requests, name) for name in _REASONS}
     return ", ".join(f"{count(n)} {_REASONS[name]}" for name, n in found.items() if n)
 
