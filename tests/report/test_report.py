@@ -313,7 +313,7 @@ def test_a_sweep_has_a_page(fake: FakeCore, tmp_path: Path) -> None:
     assert "metric-latency_us-p99" in figures or "Nothing differs between the points." in text
     with pytest.raises(
         InputError,
-        match="the folder of a sweep, which cannot be compared with others: name only this folder",
+        match="the folder of a sweep, which cannot be compared with other folders: name only this",
     ):
         write_report([sweep.path, sweep.path])
     rule = {**sweep.summary, "adaptive": {"metric": "flows.fct_us.p99"}}

@@ -1,4 +1,4 @@
-"""Chart of the parts of flows' completion times, where the run recorded them."""
+"""Chart of the parts of flows' completion times, such as queueing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from eastwest.report.draw import Chart, Scale
 from eastwest.views.facts import Facts
 from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
 
-#: Half the width of a bar, in distances between bars.
+#: Half the width of a bar; the distance between the middles of two bars is 1.
 _HALF = 0.32
 
 
 def parts(facts: Facts) -> Chart | None:
-    """Return a chart of the mean parts of flows' completion times, one bar for each size."""
+    """Return a chart of the mean parts of flows' completion times, with a bar for each size.
+
+    None if the run did not record ``measure.flow_parts``.
+    """
     table = parts_by_size(facts.result)
     if table.height == 0:
         return None

@@ -91,7 +91,7 @@ def outcome(entry: Mapping[str, Any]) -> str:
     value = pick(entry, "value")
     if value is None:
         near = entry.get("nearest")
-        hint = f"; did you mean {shown(near, 120)}?" if near else ""
+        hint = f"; the nearest name is {shown(near, 120)}" if near else ""
         return f"the run has no measure of this name{hint}"
     text = write(str(entry.get("metric")), value)
     if not isinstance(entry.get("met"), bool):
