@@ -276,7 +276,7 @@ def heat(load: LinkLoad) -> Chart:
     row = (
         "A row stands for several links of a tier and shows the busiest of them."
         if len(names) < links.height
-        else "A row per direction of each cable."
+        else "Each row is one direction of a cable."
     )
     return Heat(
         "link-heat",

@@ -208,7 +208,7 @@ def _front(
     chart = Chart(
         f"front-{across}-{up}",
         f"{names[1]} against {names[0]}: {len(summary['front'])} points on the front",
-        "Means over the seeds of the last stage, bars: their intervals. "
+        "Means over the seeds of the last stage; bars are their confidence intervals. "
         + ", ".join(_wanted(summary["goals"][goal]) for goal in (across, up))
         + ".",
         scales[0],

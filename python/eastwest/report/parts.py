@@ -23,14 +23,14 @@ def parts(facts: Facts) -> Chart | None:
         return None
     names = table["size"].to_list()
     drawn = drawn_parts(table)
-    cores = "; cores: waiting for and processing by cores of hosts" if "cores" in drawn else ""
+    cores = "; cores: waiting for cores of hosts, and their work" if "cores" in drawn else ""
     chart = Chart(
         "flow-parts",
         largest_part(table),
         "Mean shares of the completion time of flows, by their size. Injection: "
         "waiting in hosts before departure; queueing: waiting in switches; flight: "
         "transmission, propagation and processing; retransmission: from the first "
-        f"transmission of lost data to the next one{cores}.",
+        f"transmission of lost data to its retransmission{cores}.",
         Scale("linear", 0.0, len(names), "size of the flow"),
         Scale("linear", 0.0, 1.0, "share of completion time", "percent"),
         legend=drawn,

@@ -154,7 +154,7 @@ def _notes(facts: Facts, above: set[str]) -> list[str]:
     said = [note for note in summary.notes(facts.result) if as_sentence(note) not in above]
     return said + [
         f"{units.count(count)} rows of the table {shown(name, 30)} have missing or "
-        "invalid values; they are left out here."
+        "invalid values; this page leaves these rows out."
         for name, count in facts.result.left_out.items()
     ]
 

@@ -189,7 +189,7 @@ def waits(facts: Facts) -> Chart | None:
         "queue-wait",
         title,
         "Time from a packet's arrival at a port until its first bit is sent, which a share of the "
-        "packets does not exceed: the busiest of the ports in measure.ports.",
+        "packets does not exceed. Ports are the busiest of those in measure.ports.",
         curves,
         "waiting time",
     )

@@ -161,7 +161,7 @@ def _chart(points: Points, metric: Metric) -> Chart:
     chart = Chart(
         "metric-" + "-".join(metric.path).replace("/", "-"),
         f"{metric.title}: {metric.write(found[best].mean)} to {metric.write(found[worst].mean)}",
-        f"Mean over the seeds of each point, bar: its {_confidence(points)} interval.{remark}",
+        f"Mean over the seeds of each point; a bar is its {_confidence(points)} interval.{remark}",
         Scale("linear", 0.0, len(columns), axis.label),
         scale,
         legend=series,
@@ -249,8 +249,8 @@ def _trade(points: Points, found: Trade) -> Chart:
     chart = Chart(
         "trade",
         f"{found.up.title} against {found.across.title}",
-        f"Means over the seeds, bars: their {_confidence(points)} intervals, cut at the edges of "
-        f"the plot. Points below and {good} are better. The line joins the front: points that no "
+        f"Means over the seeds; bars are their {_confidence(points)} intervals, cut at the edges "
+        f"of the plot. Points below and {good} are better. The line joins the front: points that no "
         "other point beats in both means.",
         scales[0],
         scales[1],
@@ -323,7 +323,7 @@ def _factors(points: Points) -> list[Chart]:
     chart = Chart(
         "factors",
         "Ratio of each case to its baseline",
-        f"Mean of the ratios seed by seed, bar: its {_confidence(points)} interval."
+        f"Mean of the ratios seed by seed; a bar is its {_confidence(points)} interval."
         + (" The axis is logarithmic." if scale.kind == "log" else ""),
         Scale("linear", 0.0, len(columns), "case"),
         scale,

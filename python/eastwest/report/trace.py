@@ -288,13 +288,12 @@ def verdict(quality: Quality) -> str:
     """Return a sentence on how many distances between a trace and its source are within limits."""
     rows = len(quality.rows)
     if quality.inside:
-        text = f"All {rows} distances to the source are within"
+        text = f"All {rows} distances to the source are within their limits"
     else:
-        text = f"{quality.outside} of {rows} distances to the source are above"
+        text = f"{quality.outside} of {rows} distances to the source are above their limits"
     return (
-        f"{text} the limit that {units.percent(CONFIDENCE)} of the source's own "
-        f"resamples keep. {units.percent(quality.own_share)} of these resamples keep "
-        "the limit in every row."
+        f"{text}. {units.percent(CONFIDENCE)} of random resamples of the source keep each "
+        f"limit; {units.percent(quality.own_share)} of the resamples keep all limits."
     )
 
 
@@ -333,7 +332,7 @@ def quality_section(quality: Quality, hint: str) -> Section:
         "distance of the trace is not above “own 95 %”, the 95th percentile of own distances."
     )
     if quality.windows < FEW_WINDOWS:
-        note += " So few windows tell little about the variation of the source."
+        note += f" {quality.windows} windows tell little about the variation of the source."
     table = Table("Distances", note, QUALITY_HEADINGS, quality_rows(quality), 2)
     return Section("quality", "Distance to the source", hint, tables=[table])
 
@@ -344,7 +343,7 @@ def _made_words(made: Mapping[str, Any]) -> str:
         "seed": "seed {}",
         "draws": "draw {}",
         "source": "source {}",
-        "nodes": "then scaled to nodes {}; distances are those before scaling",
+        "nodes": "then scaled by numbers of nodes {}; distances are those before scaling",
     }
     said = [text.format(shown(made[key], 60)) for key, text in words.items() if made.get(key)]
     return (", ".join(said) + ".").capitalize() if said else ""

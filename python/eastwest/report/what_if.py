@@ -163,8 +163,8 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
         )
     if len(cases[0].results) > 1:
         said.append(
-            f"Numbers are means over {len(cases[0].results)} seeds, intervals cover the true mean "
-            "with 95 %; changes compare runs of the same seed."
+            f"Numbers are means over {len(cases[0].results)} seeds with their 95 % confidence "
+            "intervals; changes compare runs of the same seed."
         )
     return said
 
@@ -192,9 +192,9 @@ def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | No
         return None
     chart = Chart(
         "intervals",
-        "How sure the differences are",
+        "How certain the differences are",
         "Median and 99th percentile of response times as multiples of those of "
-        f"“{names[0]}” with the same seed: mean over the seeds, bar: its 95 % "
+        f"“{names[0]}” with the same seed: mean over the seeds; a bar is its 95 % "
         "interval.",
         Scale("linear", 0.0, len(names), "case"),
         Scale(

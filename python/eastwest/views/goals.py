@@ -368,7 +368,7 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
             others, names.listed([names.of(each) for each in goals["alike"]]), bool(wanted.limits)
         )
     if average not in {best, None}:
-        said += f"; {names.of(average)} would be better, if it meets the limits"
+        said += f"; {names.of(average)} is better on average, but a limit is undecided for it"
     yield f"{said}."
 
 

@@ -311,14 +311,14 @@ def tally(tree: Any, most: int = 3, noun: str = "kinds") -> str:
     """Return the ``most`` largest counters of a nested mapping as text: ``9 data, 2 ack``.
 
     A counter's name consists of its keys; counters of 0 are left out. If more than ``most`` + 1
-    remain, the sum of the others is last: ``7 of 2 other kinds`` for two counters with the sum 7.
+    remain, the sum of the others is last: ``7 in 2 other kinds`` for two counters with the sum 7.
     """
     counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
     counted.sort(key=lambda pair: -pair[1])
     most += len(counted) == most + 1
     parts = [f"{count(value)} {clean(name, 30)}" for name, value in counted[:most]]
     if rest := counted[most:]:
-        parts.append(f"{count(sum(value for _, value in rest))} of {len(rest)} other {noun}")
+        parts.append(f"{count(sum(value for _, value in rest))} in {len(rest)} other {noun}")
     return ", ".join(parts) or "none"
 
 
