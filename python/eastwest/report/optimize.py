@@ -98,7 +98,7 @@ def _change(told: Mapping[str, Any] | None) -> str:
 def _writer(metric: str) -> tuple[float, Callable[[float | None], str]]:
     """Return (factor, function) of a metric: the function formats the value times the factor.
 
-    They are those of ``KNOWN``, or follow from the unit in the name of the metric.
+    For a metric in ``KNOWN``, they are taken from it; otherwise from the unit in the metric's name.
     """
     if metric in KNOWN:
         return KNOWN[metric].factor, KNOWN[metric].write

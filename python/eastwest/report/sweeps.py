@@ -250,8 +250,8 @@ def _trade(points: Points, found: Trade) -> Chart:
         "trade",
         f"{found.up.title} against {found.across.title}",
         f"Means over the seeds; bars are their {_confidence(points)} intervals, cut at the edges "
-        f"of the plot. Points below and {good} are better. The line joins the front: points that no "
-        "other point beats in both means.",
+        f"of the plot. Points below and {good} are better. The line joins the front: points that "
+        "no other point beats in both means.",
         scales[0],
         scales[1],
         height=300,

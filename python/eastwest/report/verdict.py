@@ -212,7 +212,7 @@ def _bottleneck(facts: Facts) -> Iterator[Verdict]:
 
 
 def _idle(facts: Facts) -> str:
-    """Return a sentence on links that were almost idle: timeouts as the reason, or an advice."""
+    """Return a sentence on almost idle links: timeouts as the reason, or what to measure."""
     done = finished(facts.result)
     waited, taken = (
         float(flows["fct_us"].sum()) for flows in (done.filter(pl.col("timeouts") > 0), done)

@@ -102,7 +102,7 @@ class Evidence:
     def events_until_s(self) -> float | None:
         """Simulated time in s up to which events are recorded; None without recorded events.
 
-        It is infinite if all events of the run were recorded.
+        The time is infinite if all events of the run were recorded.
         """
         if self.result.format < 2 or self._asked_for_no_events():
             return None

@@ -23,7 +23,7 @@ _MOST_LINES = 16
 
 @dataclass(frozen=True)
 class Line:
-    """Points of a sweep that differ in one setting only: the one of :attr:`Names.setting`."""
+    """Points of a sweep that differ only in the setting ``Names.setting``."""
 
     #: All other settings, which are equal at the points, as text.
     common: str

@@ -157,7 +157,7 @@ def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:
 class Measured:
     """Durations of a workload's units of work, such as exchanges.
 
-    They are of units in the measuring window, or of those while another workload was active.
+    The units are those in the measuring window, or those while another workload was active.
     """
 
     workload: str
@@ -188,10 +188,10 @@ class Measured:
 
 
 def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
-    """Yield for each workload the durations of its units of work.
+    """Yield the durations of each workload's units of work, from the summary ``s`` of a run.
 
-    They are first those of all units, then those while each other workload was active. ``s`` is the
-    summary of a run.
+    For each workload, the first entry is about all units; other entries are about the units while
+    another workload was active.
     """
     for name, measures in s.get("workloads", {}).items():
         unit = first_unit(measures)
