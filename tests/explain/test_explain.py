@@ -182,7 +182,7 @@ def test_a_lost_syn_waits_for_the_timer(tmp_path: Path) -> None:
         (
             {"event_log": {"rows": 1, "left_out": 7}},
             SCENARIO,
-            "What happened after 1.001000 s of the run",
+            "Events after 1.001000 s of simulated time",
         ),
     ],
 )

@@ -78,7 +78,7 @@ def test_pictures_of_throughput(tmp_path: Path) -> None:
     assert len(drawn.axes) == 3
     title = drawn.axes[0].get_title(loc="left")
     assert title.startswith("8 streams receive")
-    assert title.endswith("(2 more not drawn apart)")
+    assert title.endswith("(2 more are only in the sum)")
     charts = throughput.charts(Facts(many))
     assert [chart.name for chart in charts] == [
         "stream-rates",

@@ -59,7 +59,7 @@ def test_columns_that_a_format_did_not_have_leave_nothing_out(result: ew.Result)
     summary = json.loads((result.path / "summary.json").read_text())
     (result.path / "summary.json").write_text(json.dumps({**summary, "format": 3}))
     text = page_of(ew.Result(result.path))
-    assert "are left out here" not in text
+    assert "leaves these rows out" not in text
     figures = [a["id"] for tag, a in check_self_contained(text).tags if tag == "figure"]
     assert "link-heat" in figures and "flow-completion" in figures and "queue-wait" not in figures
 
@@ -313,7 +313,7 @@ def test_a_sweep_has_a_page(fake: FakeCore, tmp_path: Path) -> None:
     assert "metric-latency_us-p99" in figures or "Nothing differs between the points." in text
     with pytest.raises(
         InputError,
-        match="the folder of a sweep, which cannot be compared with others: name only this folder",
+        match="the folder of a sweep, which cannot be compared with other folders: name only this",
     ):
         write_report([sweep.path, sweep.path])
     rule = {**sweep.summary, "adaptive": {"metric": "flows.fct_us.p99"}}

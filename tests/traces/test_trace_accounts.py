@@ -324,7 +324,7 @@ def test_jobs_keep_their_account_through_a_run_and_a_page(tmp_path: Path) -> Non
     assert again.digest == result.digest
     page = write_report([tmp_path / "trace"]).read_text("utf-8")
     assert "its value is left out: its meaning is not documented" in page
-    with pytest.raises(InputError, match="cannot be compared with others: name only this folder"):
+    with pytest.raises(InputError, match="cannot be compared with other folders: name only"):
         write_report([tmp_path / "trace", result.path])
 
 

@@ -123,7 +123,9 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
         2: "undecided, 8,500 % above the limit; 1 of 20 seeds misses it",
     }
     none = summary({"m_us": "< 10 us", "t_s": "minimal"}, runs)
-    assert goals.of_sweep(none, NAMED)[-1] == "Goal t_s minimal: no settings meet the limits."
+    assert goals.of_sweep(none, NAMED)[-1] == (
+        "Goal t_s minimal: no point of the sweep meets the limits."
+    )
     one = summary(table, {0: rows(50)})
     assert "K 0 is the best on average" in goals.of_sweep(one, NAMED)[-1]
     absent = summary({"n_us": "< 10 us"}, runs)

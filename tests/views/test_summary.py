@@ -19,7 +19,7 @@ def test_statistics_nested_or_flat() -> None:
     assert tally(by_kind({"early": {"data": 3}, "full": {"data": 0}})) == "3 data (early)"
     causes = {"full": {"data": 3, "syn_ack": 7}, "early": {"data": 5}}
     assert tally(by_kind(causes), most=2) == ("7 syn ack (full), 5 data (early), 3 data (full)")
-    assert tally(by_kind(causes), most=1) == "7 syn ack (full), 8 of 2 other kinds"
+    assert tally(by_kind(causes), most=1) == "7 syn ack (full), 8 in 2 other kinds"
     assert tally({}) == "none"
     tcp = {"retransmits": 9, "timeouts": 4, "lost_windows": 2, "spurious_timeouts": 1, "probes": 0}
     assert tcp_counters(tcp) == "9 retransmits, 4 timeouts"

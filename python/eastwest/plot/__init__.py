@@ -1,7 +1,7 @@
 """Pictures of results: functions that return matplotlib figures of result folders.
 
-The data of the pictures come from `eastwest.views`; this package imports no pages and no
-explanations.
+The data of the pictures come from `eastwest.views`; this package does not import the packages
+`report` and `explain`.
 
 >>> from eastwest import Result, plot                                   # doctest: +SKIP
 >>> plot.figure("job-runtimes", Result("results/demo-1")).savefig("jobs.svg")   # doctest: +SKIP

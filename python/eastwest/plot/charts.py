@@ -19,16 +19,16 @@ Labelled = Sequence[tuple[str, Result]]
 
 @dataclass(frozen=True)
 class Chart:
-    """A kind of picture: its name, the function that draws it, and a test of results."""
+    """A kind of picture: its name, how it is drawn, and for which results."""
 
     name: str
-    #: Function that draws results into matplotlib axes and returns the title: a sentence.
+    #: Function that draws results into matplotlib axes, and returns a sentence as the title.
     draw: Callable[[Axes, Labelled], str]
     #: Function that returns whether a result has the data for this picture.
     applies: Callable[[Result], bool]
     #: Whether the picture needs the full width of a page.
     wide: bool = False
-    #: Whether one picture can show several results for comparison.
+    #: Whether the picture can show several results together; otherwise it shows the first.
     compares: bool = False
 
 
@@ -72,7 +72,11 @@ _NARROW, _WIDE = (5.3, 3.1), (10.9, 2.7)
 def draw(
     name: str, results: Labelled, *, titled: bool = False, wide: bool | None = None
 ) -> Drawing:
-    """Return a picture of one or several results, over the full width of a page if ``wide``."""
+    """Return the picture ``name`` (a key of ``CHARTS``) of one or several results.
+
+    ``titled`` writes the title above the picture. ``wide`` makes the picture as wide as a page
+    (None: if this kind of picture needs it).
+    """
     chart = CHARTS[name]
     wide = chart.wide if wide is None else wide
     with style():
@@ -85,12 +89,12 @@ def draw(
 
 
 def figure(name: str, result: Result) -> Figure:
-    """Return a picture of one result, with its title; ``CHARTS`` has the names."""
+    """Return the picture ``name`` (a key of ``CHARTS``) of one result, with its title."""
     return draw(name, [("", result)], titled=True).figure
 
 
 def overview(result: Result) -> Figure:
-    """Return the most important pictures of a result on one sheet."""
+    """Return up to four pictures of a result on one sheet, those over time first."""
     wide = [c for c in _CHARTS if c.name in {"running-tasks", "throughput"} and c.applies(result)]
     narrow = [c for c in _CHARTS if not c.wide and c.applies(result)][: 4 if not wide else 2]
     rows = len(wide) + (len(narrow) + 1) // 2

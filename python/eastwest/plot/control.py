@@ -1,4 +1,4 @@
-"""Pictures of control loops: stability margins over points, and queues over time."""
+"""Pictures of models of congestion control as control loops: stability, and queues over time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ _QUEUE = {"ylabel": "queue, packets", "ylim": (0, None)}
 
 
 def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the queue, and gain margin or period of the limit cycle, against the number of flows."""
+    """Draw two panels against the number of flows: the queue, and gain margin or cycle period.
+
+    ``rows`` has a mapping for each point, with ``flows``, ``capacity_pps``, ``delay_us``, ``queue``
+    and either ``gain_margin_db``, or ``lowest``, ``highest`` and ``period_us`` of a limit cycle.
+    ``title`` is the name of the model.
+    """
     cyclic = "amplitude" in rows[0]
     with sheet((10.9, 3.8), columns=2) as (figure, (queue, margin)):
         keys = dict.fromkeys((row["capacity_pps"], row["delay_us"]) for row in rows)
@@ -56,7 +61,11 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def loop_response(title: str, loop: Linear, played: tuple[Numbers, Numbers]) -> Figure:
-    """Draw the nonlinear model over time, and the linear step response if the loop is stable."""
+    """Draw the queue of the nonlinear model over time, and for a stable loop its step response.
+
+    ``loop`` is the linear model; ``played`` has times in s and states of the nonlinear model, an
+    array (times, states) with the queue in packets first.
+    """
     found = margins(loop)
     if not found.stable:
         with sheet((10.9, 3.6)) as (figure, queue):
@@ -73,14 +82,18 @@ def loop_response(title: str, loop: Linear, played: tuple[Numbers, Numbers]) -> 
 
 
 def _nonlinear(axes: Any, title: str, played: tuple[Numbers, Numbers]) -> None:
-    """Draw the queue of a nonlinear model over time."""
+    """Draw the queue of a nonlinear model over time; ``played`` has times in s and states."""
     times, states = played
     axes.plot(times * 1e3, states[:, 0], color=ORANGE, lw=1)
     axes.set(xlabel="time, ms", title=title, **_QUEUE)
 
 
 def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: float) -> Figure:
-    """Draw the last 40 round trips of DCTCP's queue and its α."""
+    """Draw DCTCP's queue in packets and its α over the last 40 round trips.
+
+    ``played`` has times in s and an array (times, states); state 0 is the queue, state 2 is α.
+    ``threshold`` is the marking threshold in packets.
+    """
     times, states = played
     late = times > times[-1] - 40 * rtt_s
     with sheet((10.9, 3.4), columns=2) as (figure, (queue, alpha)):
@@ -95,7 +108,10 @@ def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: fl
 
 
 def loops(cases: Sequence[Case], wanted: Wanted) -> Figure:
-    """Draw the queue of each run over time, and the end of the last run with its prediction."""
+    """Draw the queue of each run over time, and the end of the last run with the predicted queue.
+
+    ``wanted`` has the set point of the queue and the horizon of the prediction.
+    """
     with sheet((10.9, 3.8), columns=2) as (figure, (queue, ahead)):
         for place, case in enumerate(cases):
             queue.plot(case.times_s, case.queue, color=color(place), lw=0.8, label=case.name)
@@ -116,7 +132,10 @@ def loops(cases: Sequence[Case], wanted: Wanted) -> Figure:
 
 
 def horizons(network: Network, played: Mapping[str, Played]) -> Figure:
-    """Draw the first queue of a network and the sum of its rates over time, for several runs."""
+    """Draw over time a network's first queue, and the rates of all flows through this queue.
+
+    ``played`` has runs by name, one curve each. Rates are summed, as a share of the capacity.
+    """
     with sheet((10.9, 3.8), columns=2) as (figure, (queue, rate)):
         first = network.queues[0]
         for place, (name, one) in enumerate(played.items()):

@@ -12,11 +12,11 @@ from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
 
 
 def flow_parts(result: Result) -> Figure:
-    """Draw the mean parts of flows' completion times, by size: injection, queueing and others.
+    """Draw a bar for each size of flows, with the parts of their completion time.
 
-    Each bar shows the mean over flows of the share of each part; the text above a bar has the
-    number of flows and their median completion time. The run must have recorded
-    ``measure.flow_parts``.
+    The height of a part, such as queueing, is its mean share of the completion time of a flow; the
+    text above a bar has the number of flows and their median completion time. The run must have
+    recorded ``measure.flow_parts``.
     """
     table = parts_by_size(result)
     if table.height == 0:

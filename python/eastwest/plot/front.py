@@ -30,7 +30,10 @@ def draw(summary: Mapping[str, Any], path: Path) -> None:
 
 
 def figure(summary: Mapping[str, Any]) -> Figure:
-    """Return a figure with one panel for each pair of goals, of the first three goals."""
+    """Return a figure with a panel for each pair of the first three goals of an optimisation.
+
+    ``summary`` is the summary of the optimisation; a panel shows the finalists with intervals.
+    """
     goals = [goal["metric"] for goal in summary["goals"]]
     drawn = pairs(summary)
     made = Figure(figsize=(5.4 * len(drawn), 3.9), layout="constrained")

@@ -1,7 +1,7 @@
 """Pictures of details of a run: windows, losses over time, links as a heat map, tasks of a job.
 
-Each function returns a figure with a title. If a result lacks the data, the figure has a text with
-the reason.
+Each function returns a figure with a title. If a result lacks the data, the figure shows only a
+text with the reason.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def cdf(
 ) -> Figure:
     """Draw the cumulative distribution of a column: one curve for each result.
 
-    ``column`` is any column of numbers of ``table``, such as ``runtime_s`` of ``jobs``; ``where``
-    selects rows, such as ``pl.col("purpose") == "shuffle"``. The keys of a mapping are the names of
-    the curves.
+    ``column`` is a column of numbers of ``table``, such as ``runtime_s`` of ``jobs``; ``where``
+    selects rows, such as ``pl.col("purpose") == "shuffle"``. Curves have the names of the result
+    folders; if ``results`` is a mapping, its keys are the names.
     """
     unit = _SECONDS.get(column.rsplit("_", 1)[-1])
     curves = [(name, _values(r, table, column, where)) for name, r in _named(results)]
@@ -85,12 +85,12 @@ def cdf(
 def windows(result: Result, connections: Sequence[int | str] | int | str | None = None) -> Figure:
     """Draw congestion windows (solid) and slow-start thresholds (dotted) over time, in bytes.
 
-    A mark shows each timeout of the sender. The run must have recorded ``measure.tcp_trace``.
-    ``connections`` has numbers of the column ``connection``, and senders with the names that
-    ``measure.tcp_trace`` accepts: ``h0`` or ``h0->h3``; None: all. Of more than six senders, the
-    six with the most changes of their windows are drawn. Each line ends at the end of the run.
+    A mark shows each timeout of a sender. The run must have recorded ``measure.tcp_trace``.
+    ``connections`` has numbers of connections (column ``connection``) and names: ``h0`` for all
+    windows of the sender h0, or ``h0->h3`` for those to the host h3. None: all windows. Of more
+    than six windows, the six with the most changes are drawn. Lines end at the end of the run.
 
-    Raises ``InputError`` if a number or name belongs to no traced window.
+    Raises ``InputError`` if no window was traced for a number or name.
     """
     trace = result.tcp_trace.drop_nulls().filter(pl.col("time_s").is_finite())
     if trace.height == 0:
@@ -119,7 +119,7 @@ def windows(result: Result, connections: Sequence[int | str] | int | str | None 
 
 
 def _traced(result: Result, trace: pl.DataFrame, wanted: int | str) -> pl.DataFrame:
-    """Return the rows of ``trace`` of a connection or sender."""
+    """Return the rows of ``trace`` for ``wanted``: a connection's number, ``h0``, or ``h0->h3``."""
     if isinstance(wanted, int):
         rows = trace.filter(pl.col("connection") == wanted)
     else:
@@ -130,8 +130,8 @@ def _traced(result: Result, trace: pl.DataFrame, wanted: int | str) -> pl.DataFr
         rows = rows.filter(pl.col("dst") == numbers[1]) if len(numbers) > 1 else rows
     if rows.height == 0:
         raise InputError(
-            f"no window of {clean(str(wanted), 60)!r} was traced: write a number of the column "
-            "connection of tcp_trace, a sender h0, or a stream h0->h3"
+            f"no window of {clean(str(wanted), 60)!r} was traced; allowed: a number from the "
+            "column connection of tcp_trace, a sender such as h0, or two hosts such as h0->h3"
         )
     return rows
 
@@ -154,14 +154,13 @@ def _window(
     scale, end = time
     at = one["time_s"].to_numpy() * scale
     window = one["cwnd_bytes"].to_numpy()
-    # the last window stays until the end of the run
+    # The last window is drawn until the end of the run.
     at, window = np.append(at, end * scale), np.append(window, window[-1])
     name = f"h{row['src']} → h{row['dst']} ({row['connection']})"
     axes.step(at, window, where="post", color=shade, lw=1.2, label=name)
     threshold = one["ssthresh_bytes"].to_numpy().astype(np.float64)
     threshold = np.append(threshold, threshold[-1])
-    # Before the first loss the threshold is a very large number, which has no meaning in the
-    # picture.
+    # Before the first loss, the threshold is a very large number that would stretch the axis.
     most = float(window.max()) * 1.5
     threshold[(threshold < 0) | (threshold > most)] = np.nan
     axes.step(at, threshold, where="post", color=shade, lw=0.8, ls=":")
@@ -171,9 +170,9 @@ def _window(
 
 
 def losses(result: Result) -> Figure:
-    """Draw dropped packets over time, by tier of the links, with timeouts of senders as marks.
+    """Draw dropped packets over time, stacked by tier of the links, and timeouts of senders.
 
-    Drops are from the table ``link_samples``, timeouts from the table ``events``.
+    Drops are from the table ``link_samples``; timeouts, from the table ``events``, are marks below.
     """
     samples = Samples(result)
     if not (samples.rows["drops"] > 0).any():
@@ -197,7 +196,7 @@ def losses(result: Result) -> Figure:
 
 
 def marks(result: Result) -> Figure:
-    """Draw packets marked with CE (ECN) over time, by tier of the links.
+    """Draw packets marked with CE (ECN) over time, stacked by tier of the links.
 
     Marks are in the table ``link_samples`` from result format 9 on.
     """
@@ -215,7 +214,10 @@ def marks(result: Result) -> Figure:
 
 
 def _stack(axes: Axes, samples: Samples, column: str) -> Floats:
-    """Draw a count of packets over time, stacked by tier; return the sum of each time bin."""
+    """Draw numbers of packets over time, stacked by tier; return the sum over tiers of each bin.
+
+    ``column`` is the drawn column of ``link_samples``: ``drops`` or ``marks``.
+    """
     scale = time_axis(axes, samples.end)
     base = np.zeros(samples.edges.size - 1)
     for number, (tier, packets) in enumerate(samples.by_tier(column).items()):
@@ -236,8 +238,8 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
     """Draw every link as a row over time, darker with higher utilisation or more drops.
 
     ``what`` is ``"utilisation"`` (share of the link's rate) or ``"drops"`` (packets lost). The data
-    are in the table ``link_samples``. Of more than 400 links, the 400 that carried or dropped most
-    are drawn.
+    are in the table ``link_samples``. Of more than 400 links, the 400 that carried the most bytes,
+    or dropped the most packets, are drawn.
     """
     if what not in {"utilisation", "drops"}:
         raise InputError(f"what={what!r}: must be 'utilisation' or 'drops'")
@@ -266,21 +268,21 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
 
 
 def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
-    """Draw the tasks of a job, one in each row, in three stages: start, input, compute and output.
+    """Draw the tasks of a job, one in each row, in three stages: start; input; compute and output.
 
-    ``job`` is the number of the job; ``workload`` is needed where several workloads have a job of
-    this number. Raises ``InputError`` where no job or several jobs match.
+    ``job`` is the number of the job; ``workload`` is its workload, needed if several workloads have
+    a job with this number. Raises ``InputError`` if not exactly one finished job matches.
     """
     own = pl.col("job") == job
     if workload is not None:
         own &= pl.col("workload") == workload
     found = result.jobs.filter(own)
     if found.height != 1:
-        several = "several workloads have a job" if found.height else "there is no finished job"
+        several = "choose one of the workloads with a job" if found.height else "no finished job"
         raise InputError(f"{result.path}: {several} {job}; the argument workload is {workload!r}")
     row = found.row(0, named=True)
     if not all(np.isfinite([row["submitted_s"] or 0.0, row["runtime_s"] or np.nan])):
-        raise InputError(f"{result.path / 'jobs.parquet'} is damaged: job {job} has no times")
+        raise InputError(f"{result.path / 'jobs.parquet'} is damaged: job {job} lacks its times")
     tasks = result.tasks.filter(own).sort("kind", "assigned_s", "task").head(_MOST_TASKS)
     begin = float(row["submitted_s"])
     if tasks.height == 0:

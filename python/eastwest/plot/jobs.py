@@ -36,7 +36,7 @@ _SHADES = dict(zip(KINDS, (BLUE, ORANGE), strict=True))
 
 
 def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the share of jobs that finish within a time since submission."""
+    """Draw the cumulative share of jobs over the time since submission; return the title."""
     title = ""
     shortest, longest = np.inf, 0.0
     for number, (label, result) in enumerate(results):
@@ -65,7 +65,7 @@ def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the number of running maps and reduces over time."""
+    """Draw the number of running maps and reduces of one result over time; return the title."""
     tasks = results[0][1].tasks
     end = float(np.nanmax(tasks["finished_s"].to_numpy()))
     edges = np.linspace(0, max(end, 1e-9), _BINS + 1)
@@ -88,7 +88,10 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the tasks of each host over time: as bars, or above 400 tasks as numbers of tasks."""
+    """Draw the tasks of each host over time, one row for each host; return the title.
+
+    Up to 400 tasks are bars; of more tasks, the colour shows how many run at once.
+    """
     tasks = results[0][1].tasks.sort("started_s", "finished_s", "job", "task")
     end = float(np.nanmax(tasks["finished_s"].to_numpy()))
     scale = time_axis(axes, end)
@@ -102,7 +105,7 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         for (host,), part in tasks.group_by("host"):
             busy[rows[int(str(host))]] = concurrency(part, edges)
         most = max(1.0, float(busy.max()))
-        # The colour begins transparent, so that the picture suits light and dark pages.
+        # The colour of 0 tasks is transparent, so that the picture suits light and dark pages.
         heat(axes, busy, end * scale, ORANGE, top=most, pale=f"{ORANGE}00")
         title = (
             f"How many tasks each of the {len(rows)} hosts runs: from none to {most:.0f} "
@@ -116,7 +119,10 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def _bars(axes: Axes, tasks: pl.DataFrame, rows: dict[int, int], scale: float) -> None:
-    """Draw one bar for each task; tasks of a host that overlap in time are in different lanes."""
+    """Draw one bar for each task; tasks of a host that overlap in time are in different lanes.
+
+    ``rows`` has the row of each host; ``scale`` converts s to units of the time axis.
+    """
     lanes = {host: Lanes() for host in rows}
     columns = tasks.select("host", "kind", "started_s", "finished_s").iter_rows()
     placed = [(*row, lanes[row[0]].place(row[2], row[3])) for row in columns]

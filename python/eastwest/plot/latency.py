@@ -25,7 +25,11 @@ _NINES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw latency against the share of packets, on an axis that stretches the tail."""
+    """Draw packet latency against the share of packets that are at least as fast.
+
+    The axis of shares stretches the tail: 90 %, 99 % and 99.9 % are at equal distances. There is a
+    curve for each of the four classes with the most packets. Returns the title.
+    """
     title, drawn = "", 0
     one = len(results) == 1
     for number, (label, result) in enumerate(results):
@@ -57,7 +61,7 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the cumulative distribution of the completion times of flows."""
+    """Draw the cumulative distribution of the completion times of flows; return the title."""
     title = ""
     for number, (label, result) in enumerate(results):
         took = finished(result)["fct_us"].to_numpy() / 1e6
@@ -75,7 +79,10 @@ def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the slowdown of flows by size: completion time / time alone on the idle path."""
+    """Draw median and 99th percentile of the slowdown of flows, by size; return the title.
+
+    Slowdown is the completion time divided by the time that the flow takes alone on an idle path.
+    """
     title = ""
     tables = [by_size(result) for _, result in results]
     present = {size for table in tables if table.height for size in table["size"]}

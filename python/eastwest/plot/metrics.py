@@ -12,7 +12,11 @@ from eastwest.units import clean
 
 
 def selection(found: Selection) -> Figure:
-    """Draw relevance and redundancy of the selected metrics, in the order of selection."""
+    """Draw two bars for each selected metric, in the order of selection: relevance, redundancy.
+
+    Relevance is mutual information with the target; redundancy is mean mutual information with the
+    metrics selected before. Both are in nats.
+    """
     rows = max(1, len(found.chosen))
     with sheet((10.9, 1.2 + 0.3 * rows)) as (figure, axes):
         if not found.chosen:

@@ -13,7 +13,11 @@ _SIZE = (10.9, 3.6)
 
 
 def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
-    """Draw goodput against senders before and after the onset of incast, by block size."""
+    """Draw the goodput of synchronized reads against the number of senders, by block size.
+
+    Each block size has a line for goodput before the onset of incast, a dashed line for goodput
+    after it, and a vertical line at the onset. ``rows`` has a mapping for each point of the model.
+    """
     with sheet(_SIZE) as (figure, axes):
         for place, block in enumerate(dict.fromkeys(row["block_bytes"] for row in rows)):
             ours = sorted(
@@ -33,7 +37,11 @@ def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
 
 
 def sleeping(rows: Sequence[Mapping[str, float | str]], phy: str) -> Figure:
-    """Draw power and mean wait against load, one colour for each policy."""
+    """Draw power and mean wait of a link that can sleep against load, with a curve per policy.
+
+    ``rows`` has ``policy``, ``load`` and ``power`` (shares, 0 to 1) and ``wait_us``; ``phy`` is the
+    name of the physical layer.
+    """
     with sheet(_SIZE, columns=2) as (figure, (power, wait)):
         for place, policy in enumerate(dict.fromkeys(row["policy"] for row in rows)):
             ours = [row for row in rows if row["policy"] == policy]

@@ -26,12 +26,12 @@ from eastwest.results import Result
 from eastwest.units import clean, percent, rate, span, tier_words
 from eastwest.views.links import longest_queue, sent_title, upward
 
-#: Maximum number of points of a line, about the pixels of a page; more points are averaged.
+#: Maximum number of points of a line; of more points, neighbours are combined into one.
 _MOST_POINTS = 500
 
 
 def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw over time the rate that all links of each tier towards the core carry together."""
+    """Draw over time the total rate of the links of each upward tier; return the title."""
     traffic = results[0][1].traffic
     tiers = upward(traffic)
     times = np.sort(traffic["time_s"].unique().to_numpy())
@@ -57,7 +57,10 @@ def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def utilisation(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the utilisation of each link as a mark, with one row for each tier."""
+    """Draw the utilisation of each link over the run as a mark, in one row for each tier.
+
+    Returns the title. A diamond is the mean of a tier.
+    """
     links = results[0][1].links
     tiers = links["tier"].unique(maintain_order=True).to_list()
     look: dict[str, Any] = {
@@ -85,7 +88,7 @@ def utilisation(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the longest sampled queue of each tier over time."""
+    """Draw the longest sampled queue of each tier over time, in packets; return the title."""
     result = results[0][1]
     sampled = result.queues.join(result.links.select("link", "tier"), on="link", how="left")
     end = float(sampled["time_s"].max() or 0.0)  # type: ignore[arg-type]
@@ -109,7 +112,7 @@ def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def rounds(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the duration of each round of synchronized reads."""
+    """Draw the duration of each round of synchronized reads; return the title."""
     table = results[0][1].rounds
     if table.height == 0:
         return nothing(axes, "No round has finished")

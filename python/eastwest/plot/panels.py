@@ -1,7 +1,7 @@
 """Building blocks for pictures of studies: panels, and intervals over seeds.
 
 The tables of studies have one row for each point and metric, with the columns ``n`` (number of
-seeds), ``mean``, ``low`` and ``high``.
+seeds), ``mean``, ``low`` and ``high`` (ends of the confidence interval).
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from eastwest.plot.style import style
 def panels(
     rows: int, columns: int, size: tuple[float, float], title: str
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of equal panels with a title at the left, and its axes by row."""
+    """Return a figure of equal panels with a title, and lists of axes, one for each row.
+
+    ``size`` is the width and height of a panel in inches.
+    """
     figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.5), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
 
 
 def seeds_of(table: pl.DataFrame) -> str:
-    """Return the number of seeds from which a table's intervals were computed, as text."""
+    """Return the number of seeds in the column ``n`` of a table: ``5 seeds``, ``3 to 5 seeds``."""
     found: list[int] = table.filter(pl.col("n") > 0)["n"].to_list()
     if not found:
         return "no runs yet"
@@ -38,7 +41,10 @@ def seeds_of(table: pl.DataFrame) -> str:
 
 
 def error(part: pl.DataFrame) -> list[list[float]]:
-    """Return two lists: distances from the means to the lower and to the upper interval ends."""
+    """Return two lists for error bars: distances from the means to the lower and upper ends.
+
+    ``part`` has the columns ``mean``, ``low`` and ``high``; the distance to a missing end is 0.
+    """
     below = [0.0 if low is None else mean - low for mean, low in part.select("mean", "low").rows()]
     above = [
         0.0 if high is None else high - mean for mean, high in part.select("mean", "high").rows()
@@ -49,10 +55,10 @@ def error(part: pl.DataFrame) -> list[list[float]]:
 def keep(
     pictures: Mapping[str, Callable[[pl.DataFrame], Figure]], table: pl.DataFrame, folder: Path
 ) -> None:
-    """Write pictures of a table as SVG files, without date and version.
+    """Draw pictures of ``table``, and write them as SVG files ``NAME.svg`` in ``folder``.
 
-    Only pictures that the page of the study shows are written; this page is the nearest README.md
-    above ``folder``. Without a page, all pictures are written.
+    ``pictures`` has the function that draws each picture by name. If there is a README.md in a
+    folder above ``folder``, only pictures that the nearest README.md shows are written.
     """
     pages = [above / "README.md" for above in folder.resolve().parents]
     page = next((path.read_text("utf-8") for path in pages if path.is_file()), None)

@@ -10,19 +10,20 @@ from eastwest.results import Result
 from eastwest.units import count
 from eastwest.views.pauses import longest, names, places, sentence, shares, sound
 
-#: Maximum number of rows of ports and priorities that are drawn: those with the longest time in
-#: pause.
+#: Maximum number of rows, one for each port and priority; those with the longest time in pause
+#: are drawn.
 _MOST_ROWS = 40
-#: Number of time bins of the picture, about the number of pixels of a screen.
+#: Number of time bins of the picture.
 _COLUMNS = 1500
 
 
 def pauses(result: Result) -> Figure:
-    """Draw the pauses by PFC of each port and priority over time: how pauses spread.
+    """Draw the pauses by PFC of each port and priority over time.
 
     There is one row for each port and priority, from top to bottom in the order of their first
-    pauses. Of more than 40 rows, the 40 with the longest time in pause are drawn. The shade is the
-    share of time in pause. The run must have recorded ``measure.pauses``.
+    pauses, which shows how pauses spread. The shade is the share of time in pause. Of more than 40
+    rows, the 40 with the longest time in pause are drawn. The run must have recorded
+    ``measure.pauses``.
     """
     rows = sound(result)
     if rows.height == 0:

@@ -1,7 +1,7 @@
-"""Writer of figures as files, which are complete or absent: PNG, SVG and PDF.
+"""Writer of figures as PNG, SVG and PDF files; after a failure there is no partial file.
 
-Files are small and repeatable: they have no date and no version, coordinates in SVG have two
-decimals (1/100 of a point of 1/72 inch), paths in SVG have short commands for horizontal and
+Files are small, and equal for equal figures: they have no date and no version. Coordinates in SVG
+have two decimals (in points of 1/72 inch), paths in SVG have short commands for horizontal and
 vertical lines, and PNG has a palette of 256 colours.
 """
 
@@ -25,11 +25,11 @@ _NO_DATES: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None, "Creator": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-#: Pattern of SVG attributes that hold coordinates in points; scales are not matched.
+#: Pattern of SVG attributes that contain coordinates in points; scale factors do not match.
 _COORDINATES = re.compile(r'( (?:d|x|y|width|height)="|translate\()([^")]*)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
-#: Pattern of SVG text without effect: rotations by zero, spaces at the beginning of a line, and
-#: names that matplotlib invents for groups.
+#: Pattern of SVG text that can be removed: rotations by zero, spaces at the beginning of a line,
+#: and ids that matplotlib invents for groups.
 _NO_EFFECT = re.compile(r' transform="rotate\(-0 [^"]*\)"|(?<=\n) +| id="[A-Za-z0-9.]+_\d+"(?=>)')
 _STYLE = re.compile(r'(?<= style=")[^"]*')
 _SPACE = re.compile(r"(?<=[;:]) ")
@@ -38,13 +38,13 @@ _COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 
 
 def check(path: Path) -> None:
-    """Raise ``InputError`` if the ending of a file name is not a format of pictures."""
+    """Raise ``InputError`` if a file name does not end with ``.png``, ``.svg`` or ``.pdf``."""
     if path.suffix not in ENDINGS:
         raise InputError(f"{path}: the name of a picture must end with {' or '.join(ENDINGS)}")
 
 
 def save(figure: Figure, path: Path, dpi: int | None = None) -> None:
-    """Write a figure to a file in the format of the file name's ending."""
+    """Write a figure to ``path``, in the format that the file name ends with."""
     check(path)
     write_whole(path, drawn(figure, path.suffix, dpi))
 
@@ -65,7 +65,7 @@ def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
 
 
 def with_palette(data: bytes) -> bytes:
-    """Return a PNG file with a palette of 256 colours, or unchanged if a palette saves nothing."""
+    """Return a PNG file with at most 256 colours; unchanged if the file would not be smaller."""
     from PIL import Image  # noqa: PLC0415  comes with matplotlib, and takes its time
 
     smaller = io.BytesIO()
@@ -76,7 +76,7 @@ def with_palette(data: bytes) -> bytes:
 
 
 def _short(found: re.Match[str]) -> str:
-    """Return an SVG attribute with at most two decimals in each number; paths are shortened."""
+    """Return the SVG attribute of a match with at most two decimals and shortened paths."""
     text = _LONG.sub(lambda number: f"{float(number[0]):.2f}", found[2])
     return found[1] + (_short_path(text) if found[1] == ' d="' else text)
 
@@ -99,7 +99,7 @@ def _short_path(path: str) -> str:
             parts.append("V" + values[1])
         else:
             parts.append(command + " ".join(values))
-        # The command z (close the path) moves back to the start of the path, which is not stored:
-        # the next line is therefore written in full.
+        # The command z (close the path) moves back to the start of the path. This point is not
+        # stored, so the next line is written in full.
         at = values[-2:]
     return "".join(parts)

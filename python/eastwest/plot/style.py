@@ -33,7 +33,7 @@ BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
     "#4a9fd8",
 )
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
-#: Sizes (width, height) of pictures in inches: over the full width of a page, and over half.
+#: Sizes (width, height) of pictures in inches, for the full and for half the width of a page.
 WIDE, NARROW = (10.9, 3.2), (5.3, 3.3)
 
 _SETTINGS: Any = {
@@ -79,7 +79,7 @@ _SETTINGS: Any = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Use the style of Eastwest's pictures in a context, instead of the user's matplotlib style."""
+    """Within a ``with`` block, use Eastwest's style in place of the user's matplotlib style."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
@@ -90,7 +90,10 @@ def style() -> Iterator[None]:
 def sheet(
     size: tuple[float, float] = WIDE, rows: int = 1, columns: int = 1, **how: Any
 ) -> Iterator[tuple[Figure, Any]]:
-    """Yield a new figure in the style of Eastwest and its axes (an array if there are several)."""
+    """Yield a new figure in the style of Eastwest, and its axes (an array if there are several).
+
+    ``size`` is the width and height in inches; ``how`` are further arguments of ``subplots``.
+    """
     with style():
         figure = Figure(figsize=size, layout="constrained")
         yield figure, figure.subplots(rows, columns, **how)
@@ -113,7 +116,10 @@ def _ticks(text: Any) -> FuncFormatter:
 
 
 def time_axis(axes: Axes, seconds: float, label: str = "simulated time") -> float:
-    """Label the x axis in a unit that suits ``seconds``; return how many units are a second."""
+    """Label the x axis with a time unit that suits the length ``seconds`` of the axis.
+
+    Returns the number of units in a second, by which the caller multiplies times in s.
+    """
     choices = ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
     unit, name = next((c for c in choices if seconds >= 3 * c[0]), choices[-1])
     axes.set_xlabel(f"{label} ({name})")
@@ -121,19 +127,22 @@ def time_axis(axes: Axes, seconds: float, label: str = "simulated time") -> floa
 
 
 def log_axis(axes: Axes, which: str) -> None:
-    """Make an axis logarithmic; below three decades its ticks are at 1, 2 and 5 of each decade."""
+    """Make the axis ``which`` (``x`` or ``y``) logarithmic, with ticks at powers of 10.
+
+    An axis of less than three decades also has ticks at 2 and 5 times the powers.
+    """
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     low, high = getattr(axes, f"get_{which}lim")()
     steps = (1.0, 2.0, 5.0) if high < 1000 * low else (1.0,)
     axis.set_major_locator(LogLocator(subs=steps, numticks=12))
-    # matplotlib writes powers as formulas, which this style shows as text.
+    # matplotlib writes powers as formulas, which this style would show as unformatted text.
     axis.set_major_formatter(_ticks(lambda value: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def span_ticks(axes: Axes, which: str) -> None:
-    """Label the ticks of an axis of durations (s) with suitable units, such as ``10 ms``."""
+    """Label the ticks of an axis (``x`` or ``y``) of durations in s with units: ``10 ms``."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.span))
 
 
@@ -143,7 +152,7 @@ _MOST_TICKS = 7
 
 
 def log_time_axis(axes: Axes, which: str) -> None:
-    """Make an axis of seconds logarithmic, with ticks at round durations."""
+    """Make an axis (``x`` or ``y``) of durations in s logarithmic, with ticks at round values."""
     getattr(axes, f"set_{which}scale")("log")
     low, high = getattr(axes, f"get_{which}lim")()
     short = [step * 10.0**power for power in range(-12, 2) for step in (1, 2, 5)]
@@ -164,24 +173,27 @@ def log_time_axis(axes: Axes, which: str) -> None:
 
 
 def rate_ticks(axes: Axes) -> None:
-    """Label the ticks of a y axis of rates (bit/s) with suitable units, such as ``1 Gbit/s``."""
+    """Label the ticks of a y axis of rates in bit/s with units, such as ``1 Gbit/s``."""
     axes.yaxis.set_major_formatter(_ticks(units.rate))
 
 
 def percent_ticks(axes: Axes, which: str) -> None:
-    """Label the ticks of an axis of shares (0 to 1) as percentages."""
+    """Label the ticks of an axis (``x`` or ``y``) of shares (0 to 1) as percentages."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.percent))
 
 
 def share_axis(axes: Axes, what: str) -> None:
-    """Make the y axis an axis of shares, from 0 to a little above 1, with the label ``what``."""
+    """Make the y axis an axis of shares, from 0 % to a little above 100 %, labelled ``what``."""
     axes.set_ylim(0, 1.02)
     percent_ticks(axes, "y")
     axes.set_ylabel(what)
 
 
 def share_curve(axes: Axes, values: Floats, number: int, label: str) -> Floats:
-    """Draw the cumulative share of values; return the finite values in ascending order."""
+    """Draw the cumulative distribution of values; return the finite values in ascending order.
+
+    ``number`` is the number of the series, which determines the colour.
+    """
     ordered, share = cumulative(values)
     axes.step(ordered, share, where="post", color=color(number), label=label)
     return ordered
@@ -190,7 +202,10 @@ def share_curve(axes: Axes, values: Floats, number: int, label: str) -> Floats:
 def heat(
     axes: Axes, values: Floats, end: float, shade: str, *, top: float = 1.0, pale: str = "#ffffff00"
 ) -> AxesImage:
-    """Draw rows of values as colours: ``pale`` for 0, ``shade`` for ``top``; x is 0 to ``end``."""
+    """Draw an array (rows, time bins) as colours, from ``pale`` for 0 to ``shade`` for ``top``.
+
+    The x axis reaches from 0 to ``end``; the first row is at the top.
+    """
     return axes.imshow(
         values,
         aspect="auto",
@@ -203,7 +218,10 @@ def heat(
 
 
 def boxes(axes: Axes, places: Sequence[Sequence[float]], shade: str, label: str) -> None:
-    """Draw rectangles (left, right, bottom, top) in one colour, with one label for the legend."""
+    """Draw rectangles in one colour; ``places`` are (left, right, bottom, top) of each.
+
+    ``label`` is the name of all rectangles in the legend.
+    """
     shapes = [np.array([(a, low), (b, low), (b, top), (a, top)]) for a, b, low, top in places]
     if shapes:
         drawn = PolyCollection(shapes, facecolors=shade, edgecolors="none", label=label)
@@ -217,7 +235,7 @@ def legend_above(axes: Axes) -> None:
 
 
 def nothing(axes: Axes, why: str) -> str:
-    """Write the reason why there is no picture into the axes, and return the reason."""
+    """Hide the axes, write ``why`` (the reason why there is no picture), and return ``why``."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, why, ha="center", va="center", color=MUTED, transform=axes.transAxes)
     return why

@@ -21,7 +21,7 @@ from eastwest.views.sweep import Points
 _SIZE = (7.4, 4.0)
 #: Maximum number of curves in a picture, and of tick labels along an axis.
 _MOST_CURVES, _MOST_LABELS = 12, 10
-#: Ratio of largest to smallest value above which the x axis, and the y axis, is logarithmic.
+#: Ratio of largest to smallest value above which an axis is logarithmic, for the x and the y axis.
 _LOG_X, _LOG_Y = 20, 30
 _LINES = ("-", "--")
 
@@ -39,12 +39,12 @@ def sweep(
     ``flows.fct_us.p99`` or ``service.exchange_us.p99`` (default: the first metric of the sweep's
     table). ``x`` is the setting on the horizontal axis (default: the setting with the most values).
     ``by`` are the settings that have a curve for each value (default: all other settings).
-    ``where`` selects points, such as ``{"tcp.min_rto": "1 ms"}``. Settings are given by path, by
-    the last part of the path, by the key of a table (``fabric.queue.kind``), or, for names of
-    cases, as ``case``. Values with units are numbers on the axis, so that ``20 packets`` and ``200
-    packets`` are to scale. If queues have different settings for their threshold, ``x`` is a list:
-    each point is drawn at the value of the first setting of the list that it has, and points
-    without these settings are not drawn. Raises ``InputError`` for names that the sweep lacks.
+    ``where`` selects points, such as ``{"tcp.min_rto": "1 ms"}``. A setting is named by its path,
+    the last part of the path, the key of a table (``fabric.queue.kind``), or ``case`` for the names
+    of cases. Values with units are numbers on the axis, so ``20 packets`` and ``200 packets`` are
+    to scale. ``x`` may be a list, for example of the threshold settings of different queues: each
+    point is at the value of the first setting in the list that it has; a point without any is not
+    drawn. Raises ``InputError`` for names that the sweep does not have.
     """
     found = curves(_read(result), measure, x, by, where)
     shown = found.curves[:_MOST_CURVES]
@@ -65,16 +65,16 @@ def sweep(
 
 
 def _read(result: SweepResult | str | Path) -> SweepResult:
-    """Return the result of a sweep, which is given as an object or as the path of its folder."""
+    """Return ``result``, read from its folder if it is a path."""
     return result if isinstance(result, SweepResult) else SweepResult(result)
 
 
 def comparisons(result: SweepResult | str | Path, measure: str | None = None) -> Figure:
-    """Draw the change of a metric at each point against the baseline of the sweep.
+    """Draw the relative change of a metric against the sweep's baseline, one row for each point.
 
-    The changes are means over the seeds, paired by seed, with their intervals. A filled point
-    differs clearly from the baseline: its interval does not contain 0. ``measure`` is a metric, as
-    for :func:`sweep`.
+    Changes are means over the seeds, paired by seed, with their confidence intervals. A filled
+    point differs clearly from the baseline: its interval does not contain 0. ``result`` and
+    ``measure`` are those of :func:`sweep`.
     """
     result = _read(result)
     name = measured(result, measure)
@@ -102,7 +102,10 @@ def comparisons(result: SweepResult | str | Path, measure: str | None = None) ->
 
 
 def _draw(axes: Drawn, axis: Axis, curve: Curve, number: int, of: int) -> None:
-    """Draw the means of a curve with intervals; on an axis of names there is no line."""
+    """Draw the means of a curve with their intervals; on an axis of names they are not connected.
+
+    ``number`` is the index of the curve among the ``of`` curves of the picture.
+    """
     if axis.numbers is None:
         aside = (number - (of - 1) / 2) * min(0.12, 0.7 / of)
         at = [place + aside for place in curve.places]
@@ -123,7 +126,7 @@ def _draw(axes: Drawn, axis: Axis, curve: Curve, number: int, of: int) -> None:
 
 
 def _across(axes: Drawn, axis: Axis) -> None:
-    """Label the horizontal axis: numbers to scale, or names at equal distances."""
+    """Set label, scale and ticks of the horizontal axis: numbers, or names at equal distances."""
     axes.set_xlabel(axis.label)
     if axis.numbers is None:
         short = [clean(name, 24) for name in axis.names]
@@ -145,7 +148,10 @@ def _across(axes: Drawn, axis: Axis) -> None:
 
 
 def _up(axes: Drawn, found: Curves) -> None:
-    """Label the vertical axis with units; it begins at 0, or is logarithmic for a wide range."""
+    """Set label, scale and ticks of the vertical axis: linear from 0, or logarithmic.
+
+    It is logarithmic if all intervals are above 0 and the means span more than a factor of 30.
+    """
     write = found.metric.write
     means = [each.mean for curve in found.curves for each in curve.estimates]
     lows = [each.reach[0] for curve in found.curves for each in curve.estimates]

@@ -14,12 +14,12 @@ from eastwest.views.throughput import MOST_LINES, rates_of
 
 
 def throughput(result: Result) -> Figure:
-    """Draw the rate of each stream at its receiver over time, and how fairly streams share.
+    """Draw the rate of each stream at its receiver over time, and Jain's fairness index.
 
-    The rate counts payload that has arrived, every byte once, in bit/s. Of more than six streams,
-    the six with the most bytes are drawn, and a panel below shows the sum of all. With several
-    streams, the lowest panel shows Jain's index over the streams that are between their first and
-    their last byte. The run must have recorded ``measure.flow_samples``.
+    The rate, in bit/s, counts each payload byte once, when it arrives. Of more than six streams,
+    the six with the most bytes are drawn, and a panel below shows the sum of all streams. With
+    several streams, the lowest panel shows Jain's index over the streams that are between their
+    first and last bin with data. The run must have recorded ``measure.flow_samples``.
     """
     found = rates_of(result)
     if found is None:
@@ -46,7 +46,7 @@ def throughput(result: Result) -> Figure:
             panels[-1].set(ylim=(0, 1.05), ylabel="Jain's index")
         panels[0].set_xlim(0, edges[-1])
         more = found.streams.height - len(names)
-        said = f" ({count(more)} more not drawn apart)" if more else ""
+        said = f" ({count(more)} more are only in the sum)" if more else ""
         panels[0].set_title(found.sentence() + said)
     return figure
 

@@ -27,7 +27,7 @@ from eastwest.workload.describe import Description
 from eastwest.workload.jobs import BYTES, WORDS
 from eastwest.workload.shapes import Shapes
 
-#: Position (in bytes, below 1) of jobs without bytes at the left end of a logarithmic axis.
+#: Position of jobs without bytes at the left end of a logarithmic axis of bytes, below 1 byte.
 _ZERO_AT = 0.03
 _DASHES = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)))
 
@@ -35,7 +35,7 @@ _DASHES = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)))
 def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
     """Draw cumulative distributions of input, shuffle and output bytes per job, in three panels.
 
-    The figure has the form of figure 7 of the incast study, for any number of traces.
+    Each panel has a curve for each trace, as in figure 7 of the incast study.
     """
     with sheet((10.9, 3.3), columns=len(BYTES), sharey=True) as (figure, panels):
         for axes, name in zip(panels, BYTES, strict=True):
@@ -64,7 +64,10 @@ def overview(described: Description) -> Figure:
 
 
 def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
-    """Draw cumulative distributions of bytes; each begins at the share of jobs without bytes."""
+    """Draw cumulative distributions of bytes per job; jobs without bytes are at the left end.
+
+    A curve is (label, access of the trace, kind of bytes such as ``input_bytes``).
+    """
     most = 10.0
     drawn = 0
     for number, (label, access, name) in enumerate(curves):
@@ -95,7 +98,7 @@ def _cdf_title(access: Access) -> str:
 
 
 def _rate(axes: Axes, arrival: Arrival) -> None:
-    """Draw the number of jobs over time."""
+    """Draw the number of jobs submitted in each interval of time."""
     unit = time_axis(axes, arrival.step_s * arrival.counts.size, "time")
     edges = np.arange(arrival.counts.size + 1) * arrival.step_s * unit
     axes.stairs(arrival.counts, edges, color=color(0), fill=True, alpha=0.85)
@@ -108,7 +111,7 @@ def _rate(axes: Axes, arrival: Arrival) -> None:
 
 
 def rate_title(arrival: Arrival) -> str:
-    """Return a sentence that compares the busiest interval with the median interval."""
+    """Return a title: number of jobs, and jobs in the busiest and in the median interval."""
     known = [burst for burst in arrival.bursts if burst.ratio is not None]
     jobs = f"{count(arrival.jobs)} jobs in {span(arrival.span_s)}"
     if not known:
@@ -121,7 +124,10 @@ def rate_title(arrival: Arrival) -> str:
 
 
 def _shapes(axes: Axes, shapes: Shapes) -> None:
-    """Draw for each shape of jobs its share of all jobs and of all bytes."""
+    """Draw two bars for each shape of jobs: its share of all jobs, and of all bytes.
+
+    A shape is a class of similar jobs.
+    """
     if not shapes.shapes:
         axes.set_title(nothing(axes, "no shapes: no property is known for all jobs"))
         return

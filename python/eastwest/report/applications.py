@@ -1,4 +1,4 @@
-"""Applications on pages: tables of their numbers, and distributions of their measures."""
+"""Applications on pages: tables of operations, requests, measures and counters, and charts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from eastwest.views.labels import shown
 _MOST_CHARTS = 4
 _MOST_CURVES = 6
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
-#: Columns of the table of operations and requests, and the paths of their numbers.
+#: Paths in the numbers of an application, one for each column of the table of operations and
+#: requests.
 _NUMBERS = (
     ("operations", "planned"),
     ("operations", "begun"),
@@ -31,10 +32,11 @@ _NUMBERS = (
 
 
 def number_rows(result: Result) -> list[list[str]]:
-    """Return rows of operations and requests of each application, and why requests have no reply.
+    """Return a row for each application: its name, numbers of operations and requests, and causes.
 
-    An operation is a unit of work that an application plans, begins and completes. Cells of an
-    application without operations have a dash. Results before format 10 have no rows.
+    The numbers are those of ``_NUMBERS``; the causes tell why requests have no reply. An operation
+    is a unit of work that an application plans, begins and completes; cells of an application
+    without operations have a dash. Results before format 10 have no rows.
     """
     rows = []
     for workload, own in applications.all_of(result.summary).items():
@@ -48,7 +50,11 @@ def number_rows(result: Result) -> list[list[str]]:
 
 
 def measure_rows(result: Result) -> list[list[str]]:
-    """Return rows of all measures of applications: number, mean, percentiles and maximum."""
+    """Return a row for each measure of an application, all cells as text.
+
+    Columns: workload, measure, number of durations, mean, median, 99th and 99.9th percentile,
+    maximum.
+    """
     return [
         [
             shown(each.workload, 40),
@@ -64,7 +70,7 @@ def measure_rows(result: Result) -> list[list[str]]:
 
 
 def counter_rows(result: Result) -> list[list[str]]:
-    """Return rows of all counters of applications."""
+    """Return a row for each counter of an application: workload, counter and value, as text."""
     return [
         [shown(workload, 40), shown(name.replace("_", " "), 60), units.count(value)]
         for workload, name, value in applications.counters(result.summary)
@@ -72,11 +78,11 @@ def counter_rows(result: Result) -> list[list[str]]:
 
 
 def charts(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
-    """Return charts of the distributions of measures of one result, or of several together.
+    """Return charts of the cumulative distributions of measures, of one or of several results.
 
-    One result has a chart for each application, with a curve for each measure; several results
-    have a chart for each measure, with a curve for each result. Measures without a table, in
-    results before format 10, have no curve.
+    ``named`` has each result with its name. One result has a chart for each application, with a
+    curve for each measure; several results have a chart for each measure, with a curve for each
+    result. Results before format 10 have no distributions, and no curve.
     """
     groups: dict[tuple[str, ...], list[tuple[str, pl.DataFrame]]] = {}
     for name, facts in named:
@@ -96,7 +102,10 @@ def charts(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
 def _chart(
     number: int, key: tuple[str, ...], curves: list[tuple[str, pl.DataFrame]], *, alone: bool
 ) -> Chart:
-    """Return a chart of cumulative shares, one curve for each histogram."""
+    """Return a chart of cumulative shares, with a curve for each (name, histogram) in ``curves``.
+
+    ``key`` has the workload, and with several results (``alone`` is false) also the measure.
+    """
     owner = shown(key[0], 40)
     drawn = [applications.shares(histogram) for _, histogram in curves]
     first = curves[0][1]

@@ -1,4 +1,4 @@
-"""Page that compares several results: the settings that differ, and their effect on metrics."""
+"""Page that compares several results: the settings that differ, metrics, and charts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from eastwest.views.metrics import Metric, change, made, told
 from eastwest.views.settings import ABSENT, differences, settings
 
 _MOST_LABEL = 40
-#: Maximum number of settings in the sentences at the top; the table has all.
+#: Maximum number of settings that a sentence at the top names; the table has all.
 _MOST_NAMED = 6
-#: Maximum number of settings that differ in a table that the page shows open at first.
+#: Maximum number of settings that differ up to which the page shows their table unfolded.
 _MOST_OPEN = 30
 
 
 def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
-    """Return the metrics of the page: of the workloads, then of the whole network."""
+    """Return the metrics on the page: first those of workloads, then those of the whole run."""
     there = {name for result in results for name, _ in scalars(result.summary)}
     of_all = told(pick(result.summary, "energy_j", "of_always_on") for result in results)
     own = dict.fromkeys([*words.of_workloads(there), *words.of_applications(there)])
@@ -37,7 +37,11 @@ def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
 
 
 def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:
-    """Return names of results: scenario and seed, or the settings that differ, or the folder."""
+    """Return a different name for each result: scenario and seed, if these suffice.
+
+    Otherwise, the names are the settings that differ (up to three), or the folders. ``different``
+    has these settings: path, and value in each result.
+    """
     names = [f"{title_of(r)[:_MOST_LABEL]}, seed {r.summary.get('seed', '?')}" for r in results]
     if len(set(names)) < len(names) and 0 < len(different) <= 3:
         names = [
@@ -57,7 +61,7 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
 
 
 def _short(path: str) -> str:
-    """Return the end of the path of a setting, with the name of its workload or class."""
+    """Return the last part of the path of a setting, after the name of a workload or class."""
     first, *parts = path.split(".")
     named = first in {"workload", "class"} and len(parts) > 1
     return f"{parts[0]}.{parts[-1]}" if named else [first, *parts][-1]
@@ -98,7 +102,7 @@ _Setting = tuple[str, list[str]]
 
 
 def _parted(different: list[_Setting]) -> tuple[list[_Setting], list[_Setting]]:
-    """Return (settings that all results have and that differ, settings that some lack)."""
+    """Return two lists: settings with different values, and settings that some results lack."""
     lone = [row for row in different if ABSENT in row[1]]
     return [row for row in different if row not in lone], lone
 
@@ -106,11 +110,11 @@ def _parted(different: list[_Setting]) -> tuple[list[_Setting], list[_Setting]]:
 def _sentences(
     results: Sequence[Result], names: list[str], different: list[tuple[str, list[str]]]
 ) -> list[str]:
-    """Return the sentences of the comparison: settings that differ, and headline metrics.
+    """Return the sentences at the top of the page: settings that differ, and headline metrics.
 
-    The sentence on a metric has the values of the first and the second of two results; of more
-    results, it has the lowest and the highest value. Further sentences give reasons for caution:
-    different versions of Eastwest, flow-level results, different seeds.
+    For two results, the sentence on a metric has both values; for more, it has the lowest and the
+    highest value. Other sentences are warnings about the comparison: different versions of
+    Eastwest, flow-level results, different seeds.
     """
     said = []
     writers = dict.fromkeys(shown(formats.writer(r.summary), 80) for r in results)
@@ -155,7 +159,7 @@ def _sentences(
 
 
 def _listed(settings: list[_Setting]) -> str:
-    """Return the first settings of a list with their values, as the end of a sentence."""
+    """Return the first six settings with their values in each result, as the end of a sentence."""
     texts = [f"{path} ({' / '.join(values)})"[:120] for path, values in settings[:_MOST_NAMED]]
     rest = len(settings) - _MOST_NAMED
     return "; ".join(texts) + (f"; and {rest} more." if rest > 0 else ".")
@@ -177,7 +181,10 @@ def _headline(metric: Metric, values: list[float | None], names: list[str]) -> s
 
 
 def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return rows (metric, [(value, change against the first result) for each result]) as texts."""
+    """Return (title of the metric, cells) for each metric; a cell is the text for one result.
+
+    A cell has the value, and the change against the first result.
+    """
     rows = []
     for metric in _shown_metrics(results):
         first, *others = values = [metric.of(result) for result in results]

@@ -1,8 +1,9 @@
 """Charts as data for the page's template: scales with their ticks, and paths in plot units.
 
-A plot is an SVG that stretches with the page: x runs from 0 to `WIDTH` at any width of the screen,
-y is in CSS pixels. Labels have a fixed size and are outside the SVG, with their position in per
-cent. So a page without scripts fits any screen, and zooming changes only the view box of the SVG.
+A plot is an SVG that stretches with the page: x is from 0 to `WIDTH` at any width of the screen, y
+is in CSS pixels. Labels have a fixed size and are outside the SVG; their positions are in per cent.
+A page therefore fits any screen even without scripts, and zooming changes only the view box of the
+SVG.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from eastwest import units
 from eastwest.views.metrics import times
 from eastwest.views.series import Bins, Floats
 
-#: Width of every plot in its own units: fine enough to zoom in 2000 times.
+#: Width of every plot in plot units; they are fine enough for a magnification of 2000.
 WIDTH = 1_000_000
 #: Number of different colours and dashes of series; series ``n`` looks like series ``n - SHADES``.
 SHADES = 6
@@ -33,7 +34,7 @@ _ROW_LABEL = 13
 #: Half the width of an arrow in plot units, and its height in CSS pixels.
 _ARROW = (9000, 6)
 
-#: Functions that format numbers of an axis, here and in the page's script.
+#: Functions that format the numbers of an axis, by name; the page's script has the same functions.
 WRITERS: dict[str, Callable[[float | None], str]] = {
     "count": units.count,
     "percent": units.percent,
@@ -58,7 +59,10 @@ _DAY = 86_400.0
 
 
 def clock(seconds: float, end: float) -> str:
-    """Return a time on an axis that ends at ``end`` (s): in one unit, or as hours and minutes."""
+    """Return a time as text for an axis from 0 to ``end`` s: ``20 ms``, or ``2 h 5 min``.
+
+    All labels of an axis of less than three minutes have the same unit.
+    """
     if end < 180:
         unit, name = next((u for u in ((1.0, "s"), (1e-3, "ms")) if end >= 2 * u[0]), (1e-6, "µs"))
         return f"{float(f'{seconds / unit:.9g}'):g} {name}" if seconds else "0"
@@ -70,7 +74,10 @@ def clock(seconds: float, end: float) -> str:
 
 
 def nice_step(span: float, most: int) -> float:
-    """Return the least round step (1, 2, 5 times a power of 10) with at most ``most`` intervals."""
+    """Return the least round step that divides ``span`` into at most ``most`` intervals.
+
+    Round steps are 1, 2 and 5 times a power of 10.
+    """
     raw = span / most
     if not (raw > 0 and math.isfinite(raw)):
         return 1.0
@@ -79,7 +86,10 @@ def nice_step(span: float, most: int) -> float:
 
 
 def time_step(span: float, most: int) -> float:
-    """Return a round step of a time axis in s: also 15 and 30 s or min, and 1, 2, 3, 6 and 12 h."""
+    """Return the least round step that divides ``span`` s of time into at most ``most`` intervals.
+
+    Above 1 s, round steps are those of clocks, such as 15 s, 30 min and 6 h.
+    """
     raw = span / most
     if raw <= 1:
         return nice_step(span, most)
@@ -101,14 +111,14 @@ class Tick:
 class Label:
     """A text below or in a plot: its position in per cent of the width, and its CSS classes.
 
-    A label of the class ``minor`` is hidden on a phone; a label of the class ``end`` ends at its
-    position instead of being centred.
+    A label of the class ``minor`` is hidden on a phone. A label below the plot is centred at its
+    position, but a label of the class ``end`` ends there.
     """
 
     at: float
     text: str
     css: str = ""
-    #: Distance from the upper edge of the plot in CSS pixels, for texts in the plot.
+    #: For a text in the plot: distance from the upper edge of the plot in CSS pixels.
     down: float = 0.0
 
 
@@ -118,7 +128,10 @@ def characters(wide: bool) -> int:
 
 
 def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
-    """Return the labels of ticks, without those that would overlap; some are hidden on phones."""
+    """Return labels for ticks, without labels that would overlap in a ``wide`` or narrow plot.
+
+    Labels without room on a phone have the class ``minor``.
+    """
     wanted = [(tick.at, tick.text) for tick in ticks]
     kept = _fitting(wanted, _WIDE if wide else _NARROW)
     small = _fitting(wanted, _PHONE)
@@ -131,10 +144,10 @@ def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
 
 
 def _fitting(wanted: Sequence[tuple[float, str]], width: float) -> list[int]:
-    """Return the indices of the texts that do not overlap in a plot of ``width`` CSS pixels.
+    """Return the indices of texts that do not overlap in a plot of ``width`` CSS pixels.
 
-    A text is centred at its position; a text at the right edge ends at its position. Where two
-    texts overlap, the left text stays.
+    ``wanted`` has (position in per cent, text). A text is centred at its position; at the right
+    edge, it ends there. Of two texts that overlap, the left text is used.
     """
     kept: list[int] = []
     until = -math.inf
@@ -149,15 +162,16 @@ def _fitting(wanted: Sequence[tuple[float, str]], width: float) -> list[int]:
 
 
 def _ends_there(at: float, text: str) -> bool:
-    """Whether a text at this position (per cent) would reach beyond the plot if it was centred."""
+    """Whether a text centred at ``at`` (per cent) would reach beyond the right edge of the plot."""
     return at > 97 and len(text) > 4
 
 
 def beside(spots: Sequence[tuple[Sequence[float], str]], height: float) -> list[Label]:
-    """Return texts beside dots in a wide plot, without texts that would cover others.
+    """Return texts beside dots in a wide plot, without texts that would cover dots or other texts.
 
-    A dot has its share of the width and its distance from the upper edge in CSS pixels. Texts
-    that have no room on a phone have the class ``minor``.
+    ``spots`` has for each dot its place and its text; the place is the share of the width (0 to 1)
+    and the distance from the upper edge in CSS pixels. ``height`` is that of the plot. Texts that
+    have no room on a phone have the class ``minor``.
     """
     found: list[Label] = []
     boxes: dict[float, list[tuple[float, float, float, float]]] = {_WIDE: [], _PHONE: []}
@@ -225,7 +239,7 @@ class Scale:
         return clock(value, self.high) if self.kind == "time" else WRITERS[self.unit](value)
 
     def ticks(self, most: int = 6) -> list[Tick]:
-        """Return ticks at round values of the axis."""
+        """Return about ``most`` ticks or fewer at round values of the axis."""
         values = self._values(most)
         return [
             Tick(round(100 * float(at), 3), self.write(value))
@@ -244,7 +258,11 @@ class Scale:
         return [n * step for n in range(first, last + 1)]
 
     def _log_values(self, most: int) -> list[float]:
-        """Return powers of ten, with 2 and 5 between where there is room; round times for spans."""
+        """Return at most ``most`` round values of a logarithmic axis.
+
+        They are powers of 10, if possible also 2 and 5, or 3, times these; on an axis of times
+        beyond 1 min, they are also round times such as 10 min.
+        """
         low, high = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         candidates: list[Sequence[float]] = [(1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)]
         for steps in candidates:
@@ -258,18 +276,21 @@ class Scale:
         return inside[:: -(-len(inside) // most)]
 
     def data(self) -> dict[str, Any]:
-        """Return the data of the axis that the page's script needs."""
+        """Return kind, range and unit of the axis, for the page's script."""
         return {"kind": self.kind, "low": self.low, "high": self.high, "unit": self.unit}
 
 
 def linear(values: Any, label: str, unit: str = "count", least: float = 0.0) -> Scale:
-    """Return an axis from zero to a little above the largest value."""
+    """Return a linear axis from 0 to a little above the largest value, or above ``least``."""
     top = max(least, float(np.max(values, initial=0.0))) or 1.0
     return Scale("linear", 0.0, top * 1.04, label, unit)
 
 
 def logarithmic(low: float, high: float, label: str, unit: str = "span") -> Scale:
-    """Return a logarithmic axis that spans at least a factor of four."""
+    """Return a logarithmic axis from a little below ``low`` to a little above ``high``.
+
+    The axis spans a factor of at least four.
+    """
     low = max(low, 1e-12)
     high = max(high, low)
     if high < 4 * low:
@@ -285,7 +306,7 @@ def time(end: float, label: str = "simulated time") -> Scale:
 
 @dataclass(frozen=True)
 class Path:
-    """A shape of a series; ``css`` is its class in the style sheet."""
+    """A shape of a series: CSS class, SVG path, and number of the series."""
 
     css: str
     d: str
@@ -294,7 +315,7 @@ class Path:
 
 @dataclass
 class Chart:
-    """A chart of an HTML page: axes, paths in plot units, legend, and data for the script."""
+    """A chart of an HTML page: axes, shapes in plot units, legend, and data for the script."""
 
     name: str
     #: Title: a sentence on what the chart shows.
@@ -310,13 +331,13 @@ class Chart:
     legend: list[str] = field(default_factory=list)
     #: Symbol in the legend: ``line``, ``area``, ``dot``, ``bar``, ``piece`` or ``state``.
     key: str = "line"
-    #: Symbol of each series in the legend, in the order of the series; empty: all have ``key``.
+    #: Symbol of each series in the legend; empty if all have the symbol ``key``.
     keys: list[str] = field(default_factory=list)
-    #: Values of the chart that the page's script needs for the pointer and for zooming.
+    #: Values of the chart with which the page's script shows numbers at the pointer, and zooms.
     data: dict[str, Any] = field(default_factory=dict)
     #: Values of the chart as text: headings and rows.
     table: tuple[list[str], list[list[str]]] | None = None
-    #: Labels of rows, from top to bottom, in place of a vertical axis; empty with an axis.
+    #: Labels of rows from top to bottom, for charts without a vertical axis; otherwise empty.
     rows: list[str] = field(default_factory=list)
     #: CSS class of the figure, for pictures with their own colours.
     css: str = ""
@@ -326,7 +347,7 @@ class Chart:
     texts: list[Label] = field(default_factory=list)
 
     def script(self) -> dict[str, Any]:
-        """Return the data of this chart for the page's script."""
+        """Return the axes and ``data`` of this chart for the page's script."""
         return {"x": self.x.data(), "y": self.y.data(), **self.data}
 
     @property
@@ -348,17 +369,17 @@ class Chart:
 
     @property
     def row_labels(self) -> list[str]:
-        """Labels of rows; empty for rows without room."""
+        """Label of each row; empty texts for rows whose label has no room."""
         every = max(1, math.ceil(_ROW_LABEL * len(self.rows) / max(self.height, 1) - 1e-9))
         return [name if i % every == 0 else "" for i, name in enumerate(self.rows)]
 
     def add(self, css: str, d: str, series: int = 0) -> None:
-        """Add a shape, unless it is empty."""
+        """Add a shape with CSS classes ``css`` and SVG path ``d``, unless ``d`` is empty."""
         if d:
             self.paths.append(Path(css, d, series))
 
     def points(self, x: Any, y: Any) -> tuple[Floats, Floats]:
-        """Return points, given by their values on both axes, in plot units."""
+        """Return x and y of points in plot units; arguments are values on the axes."""
         across = np.clip(self.x.place(x), -0.2, 1.2) * WIDTH
         down = (1 - np.clip(self.y.place(y), -0.2, 1.2)) * self.height
         return across, down
@@ -369,7 +390,7 @@ class Chart:
         self.add(f"line s{series % SHADES}", polyline(across, down, step=step), series)
 
     def band(self, x: Any, low: Any, high: Any, series: int) -> None:
-        """Fill the area between two step curves; ``x`` has one value more than the curves."""
+        """Fill the area between two step curves; ``x`` has the borders of the steps."""
         across, top = self.points(x, np.append(high, high[-1:]))
         _, bottom = self.points(x, np.append(low, low[-1:]))
         if not len(high):
@@ -379,13 +400,13 @@ class Chart:
         self.add(f"area s{series % SHADES}", f"{up}L{back[1:]}Z", series)
 
     def dots(self, x: Any, y: Any, series: int, css: str = "dots") -> None:
-        """Draw single points of a series."""
+        """Draw a dot at each point of a series."""
         across, down = self.points(x, y)
         d = "".join(f"M{a} {b}h0" for a, b in zip(whole(across), tenths(down), strict=True))
         self.add(f"{css} s{series % SHADES}", d, series)
 
     def steps(self, edges: Floats, values: Floats, series: int) -> None:
-        """Draw a value between each two edges as steps; NaN leaves a gap."""
+        """Draw a step curve with one value for each interval between ``edges``; NaN is a gap."""
         known = np.flatnonzero(np.isfinite(values))
         for piece in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
             if piece.size:
@@ -393,7 +414,10 @@ class Chart:
                 self.line(edges[piece[0] : piece[-1] + 2], held, series, step=True)
 
     def stack(self, edges: Floats, layers: Sequence[Floats]) -> None:
-        """Draw step curves as areas stacked on each other, the first layer at the bottom."""
+        """Draw step curves as areas stacked on each other, the first layer at the bottom.
+
+        Each layer has one value for each interval between ``edges``.
+        """
         below = np.zeros(edges.size - 1)
         for number, values in enumerate(layers):
             self.band(edges, below, below + values, number)
@@ -409,10 +433,11 @@ class Chart:
         digits: int = 4,
         every: bool = False,
     ) -> None:
-        """Set the data and the table of the chart from values in bins of time.
+        """Set ``data`` and ``table`` of the chart from values in bins: one array for each series.
 
-        The table has a column for each head; without ``every`` it has only bins in which any value
-        is above zero.
+        The table has a column with the heading in ``heads`` for each series. Without ``every``, it
+        has only bins in which a value is above 0. ``write`` formats the values (default: as the
+        vertical axis does); data for the script have ``digits`` significant digits.
         """
         self.data = {
             "type": "bins",
@@ -427,7 +452,10 @@ class Chart:
         self.table = (["until", *heads], thin_rows(rows))
 
     def shares(self, curves: Sequence[tuple[Floats, Floats]]) -> None:
-        """Draw cumulative shares as steps that begin at zero: values and shares of each curve."""
+        """Draw cumulative shares as step curves from 0, and set ``data`` for the script.
+
+        Each curve has two arrays: values in ascending order, and the share up to each value.
+        """
         for number, (x, y) in enumerate(curves):
             self.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
         self.data = {"type": "curve", "curves": [[rounded(x), rounded(y)] for x, y in curves]}
@@ -435,9 +463,9 @@ class Chart:
     def interval(
         self, at: float, low: float, middle: float, high: float, series: int, *, tip: bool = False
     ) -> None:
-        """Draw a dot and a vertical bar through it; with ``tip``, the bar has a point at its top.
+        """Draw a dot at (``at``, ``middle``), and a vertical bar from ``low`` to ``high``.
 
-        A bar that reaches beyond the axis ends in an arrow.
+        A bar that reaches beyond the axis ends in an arrow. With ``tip``, the upper end is marked.
         """
         beyond = high > self.y.high, low < self.y.low
         ends = [max(low, self.y.low), min(high, self.y.high)]
@@ -460,10 +488,11 @@ class Chart:
         categories: Sequence[str],
         found: Iterable[tuple[tuple[int, float, int], tuple[float, float, float], str]],
     ) -> None:
-        """Draw dots with bars in columns, and set the texts that the page shows for each column.
+        """Draw values with intervals in columns, and set the texts that the page shows for them.
 
-        An entry of ``found`` has (column, position within the column, series), (lower end, value,
-        upper end), and a text. ``categories`` are the labels below the columns.
+        An entry of ``found`` has (column, shift from the middle of the column, series), (lower end,
+        value, upper end), and a text. ``columns`` are the full names of the columns, and
+        ``categories`` the labels below them.
         """
         cells: list[list[list[Any]]] = [[] for _ in columns]
         for (column, shift, series), values, text in found:
@@ -476,7 +505,11 @@ class Chart:
     def cells(
         self, categories: Sequence[str], heads: Sequence[str], cells: list[list[list[Any]]]
     ) -> None:
-        """Set the texts that the page shows for each category: name, value and series."""
+        """Set the texts that the page's script shows for each column.
+
+        ``cells`` has for each column lists of [name, value as text, series]; ``categories`` are the
+        labels below the columns, ``heads`` their full names.
+        """
         self.data = {
             "type": "cells",
             "categories": list(categories),
@@ -486,7 +519,11 @@ class Chart:
         }
 
     def bars(self, row: int, height: int, gap: int, parts: Sequence[float], css: str) -> None:
-        """Draw parts of a row side by side: ``parts`` has their borders in plot units."""
+        """Draw the parts of a row side by side, each in the colour of its number.
+
+        ``parts`` has the borders of the parts in plot units; ``height`` of the row and ``gap``
+        between rows are in CSS pixels.
+        """
         top = row * (height + gap) + gap / 2
         for part, (left, right) in enumerate(itertools.pairwise(parts)):
             if min(right, WIDTH) > left:
@@ -495,9 +532,9 @@ class Chart:
 
 
 def fill_lines(charts: Sequence[Chart], keep: str = "") -> None:
-    """Widen the last narrow chart if the number of narrow charts is odd; it then fills its line.
+    """Make the last narrow chart wide, to fill its line, if the number of narrow charts is odd.
 
-    The chart with the name ``keep`` stays as it is.
+    If this is the chart with the name ``keep``, nothing changes.
     """
     narrow = [chart for chart in charts if not chart.wide]
     if len(narrow) % 2 and narrow[-1].name != keep:
@@ -505,20 +542,20 @@ def fill_lines(charts: Sequence[Chart], keep: str = "") -> None:
 
 
 def whole(values: Floats) -> list[int]:
-    """Return horizontal plot units as whole numbers."""
+    """Return x positions in plot units as whole numbers, for SVG paths."""
     return [int(v) for v in np.rint(values)]
 
 
 def tenths(values: Floats) -> list[str]:
-    """Return vertical plot units with one decimal."""
+    """Return y positions in CSS pixels as texts with one decimal, for SVG paths."""
     return [f"{v:.1f}".removesuffix(".0") for v in values]
 
 
 def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) -> str:
-    """Return the SVG path through points.
+    """Return the SVG path through points in plot units, as straight lines or as steps.
 
-    With ``step``, the height of a point holds until the next point; with ``before``, for a path
-    from right to left, it holds from the previous point on.
+    With ``step``, the height of a point is drawn until the next point. With ``before`` too, for a
+    path from right to left, it is drawn from the previous point on.
     """
     if not len(across):
         return ""
@@ -540,7 +577,7 @@ def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) 
 
 
 def rounded(values: Any, digits: int = 4) -> list[float | None]:
-    """Return values for the page's script with ``digits`` significant digits."""
+    """Return values with ``digits`` significant digits, for the page's script; None for NaN."""
     return [
         (float(f"{v:.{digits}g}") if math.isfinite(v) else None)
         for v in np.asarray(values, dtype=np.float64).tolist()
@@ -548,7 +585,7 @@ def rounded(values: Any, digits: int = 4) -> list[float | None]:
 
 
 def thin_curve(x: Floats, y: Floats, most: int = 600) -> tuple[Floats, Floats]:
-    """Return about ``most`` points or fewer of an increasing curve, dense at the curve's end."""
+    """Return x and y of at most ``most`` points of an increasing curve, dense at its end."""
     if x.size <= most:
         return x, y
     body = np.linspace(0, x.size - 1, most - 120).astype(int)
@@ -558,7 +595,7 @@ def thin_curve(x: Floats, y: Floats, most: int = 600) -> tuple[Floats, Floats]:
 
 
 def thin_rows(rows: list[list[str]], most: int = 24) -> list[list[str]]:
-    """Return at most ``most`` rows for a table beside a chart, evenly chosen."""
+    """Return at most ``most`` rows at equal distances, for the table beside a chart."""
     if len(rows) <= most:
         return rows
     return [rows[i] for i in np.unique(np.linspace(0, len(rows) - 1, most).astype(int))]

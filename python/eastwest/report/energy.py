@@ -1,4 +1,4 @@
-"""Energy of links, where some of them sleep: power over time, states, and energy by class."""
+"""Energy of links on pages: power over time, shares of time asleep, and energy by class of link."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def charts(facts: Facts) -> list[Chart]:
 
 
 def power(facts: Facts) -> Chart | None:
-    """Return a chart of the power of links over time: used, always awake, and ideal sleep."""
+    """Return a chart of the power of links over time; None without samples of energy.
+
+    It has the power used, the power if links were always awake, and the power with ideal sleep.
+    """
     found = power_over_time(facts, _BINS)
     if found is None:
         return None
@@ -74,7 +77,10 @@ def _power_title(facts: Facts) -> str:
 
 
 def states(links: pl.DataFrame) -> Chart:
-    """Return a chart of the states of links: one bar for each tier, and one for all links."""
+    """Return a chart of the share of time in each state, in a bar for each tier of links.
+
+    With several tiers, one more bar is about all links.
+    """
     shares = {
         tier_words(str(tier)): state_shares(part)
         for (tier,), part in links.group_by("tier", maintain_order=True)
@@ -119,7 +125,11 @@ def states(links: pl.DataFrame) -> Chart:
 
 
 def rows(facts: Facts) -> list[list[str]]:
-    """Return rows of a table: energy used by links of each class, by switches, and by both."""
+    """Return rows of energy of each class of links, of switches, and of both, as text.
+
+    Columns: class, energy, mean power, energy as a share of links always awake and as a multiple of
+    ideal sleep, saved energy as a share of what ideal sleep saves, number of wake-ups.
+    """
     summary = facts.result.summary
     run = pick(summary, "simulated_s") or 0.0
     found = []
@@ -151,14 +161,17 @@ def _numbers(total: float, run: float, of_awake: float | None, of_ideal: float |
 
 
 def _saved(used: float | None, awake: float | None, ideal: float | None) -> str:
-    """Return the saved energy as a share of what ideal sleep saves, as text."""
+    """Return the saved energy in percent of the energy that ideal sleep saves; ``–`` if unknown."""
     if used is None or awake is None or ideal is None or not awake > ideal:
         return "–"
     return units.percent((awake - used) / (awake - ideal))
 
 
 def sentence(facts: Facts) -> tuple[str, str] | None:
-    """Return a sentence on the energy that sleep saved; None where it saved none."""
+    """Return (mark, sentence) on the energy that sleep saved; None if sleep saved nothing.
+
+    The mark is ``good`` from half of the energy that ideal sleep saves on, otherwise ``look``.
+    """
     used, awake, ideal = (
         pick(facts.result.summary, "energy_j", key) for key in ("total", "always_on", "ideal")
     )

@@ -1,7 +1,8 @@
-"""Drawings of directed graphs: nodes in layers from left to right, the edges of a path marked.
+"""Drawings of graphs: calls between nodes in layers from left to right, or hosts and switches.
 
-A node's layer is the length, in calls, of the longest path from the start of a transaction to the
-node. In a large graph, only nodes of the marked path and the nodes with the most spans are drawn.
+In a graph of calls, a node's layer is the number of calls on the longest path to the node from a
+node that nobody calls. The edges that one transaction uses are marked. Of a large graph, only nodes
+of these edges and the nodes with the most spans are drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MOST_HOSTS = 32
 
 @dataclass
 class Box:
-    """A drawn node; x, y in pixels: middle of the left side, or in a fabric the centre."""
+    """A drawn node; (x, y) in pixels is the middle of its left side, or in a fabric its centre."""
 
     name: str
     text: str
@@ -49,8 +50,8 @@ class Drawing:
     width: int = _WIDTH
     height: int = 0
     boxes: list[Box] = field(default_factory=list)
-    #: Edges: SVG path, CSS class of the width, title, and whether the edge is marked; marked edges
-    #: come last.
+    #: (SVG path, CSS class of the line width, title, whether the edge is marked); marked edges come
+    #: last.
     edges: list[tuple[str, str, str, bool]] = field(default_factory=list)
     left_out: int = 0
 
@@ -60,7 +61,11 @@ def layered(
     marked: Mapping[tuple[str, str], int],
     name_of: Callable[[str], tuple[str, str]],
 ) -> Drawing:
-    """Return the drawing of a graph of calls; ``name_of`` returns the two lines of a label."""
+    """Return the drawing of a graph of calls in layers from left to right.
+
+    ``marked`` has the edges (caller, called) of a transaction with their number of calls;
+    ``name_of`` returns the two lines of the label of a node.
+    """
     on_path = {node for edge in marked for node in edge}
     order = sorted(graph, key=lambda n: (n not in on_path, -graph.nodes[n]["spans"], natural(n)))
     kept = set(order[:MOST_NODES])
@@ -110,9 +115,10 @@ def _told(name: str, data: Mapping[str, Any]) -> str:
 
 
 def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
-    """Return the nodes by layer: the longest path from a first caller.
+    """Return the nodes ``kept`` of each layer in the order in which they are drawn.
 
-    Each node is placed near its callers. Nodes that call each other in a cycle are in one layer.
+    The layer is the number of calls on the longest path to the node. Nodes that call each other in
+    a cycle are in one layer. Within a layer, nodes are near their callers.
     """
     part = graph.subgraph(kept)
     circles = nx.condensation(part)
@@ -132,13 +138,16 @@ def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
 
 
 def _curve(caller: Box, called: Box) -> str:
-    """Return a curve from the right side of the caller to the nearer side of the called box."""
+    """Return the SVG path of a curve from the right side of the caller to the called box.
+
+    The curve ends at the left side of a box in a later layer, otherwise at the right side.
+    """
     x1, y1, x2, y2 = caller.x + caller.width, caller.y, called.x, called.y
     if x2 > x1:
         bend = (x2 - x1) / 2
         ends = f"{x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
         return f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {ends}"
-    # The called box is in an earlier layer or in the same one, so the curve ends at its right side.
+    # The called box is in the same or an earlier layer, so the curve ends at its right side.
     side = x1 + 20
     ends = f"{side:.1f} {y2:.1f} {called.x + called.width:.1f} {y2:.1f}"
     return f"M{x1:.1f} {y1 + 5:.1f}C{side:.1f} {y1 + 5:.1f} {ends}"
@@ -147,7 +156,11 @@ def _curve(caller: Box, called: Box) -> str:
 def fabric(
     graph: nx.Graph[str], marked: Mapping[tuple[str, str], int], on: Mapping[str, list[str]]
 ) -> Drawing:
-    """Return a drawing with hosts at the bottom, switches above, and the instances on hosts."""
+    """Return the drawing of a fabric with hosts at the bottom and switches above.
+
+    ``marked`` has the cables that a transaction uses with their number of calls; ``on`` has the
+    service instances on each host, which are in the title of the host.
+    """
     on_path = {node for edge in marked for node in edge}
     hosts = [n for n in graph if graph.nodes[n].get("kind") == "host"]
     hosts.sort(key=lambda n: (n not in on_path, n not in on, natural(n)))
@@ -183,7 +196,7 @@ def fabric(
 
 
 def _above(graph: nx.Graph[str], hosts: list[str]) -> list[list[str]]:
-    """Return hosts, then switches by their distance from the nearest host."""
+    """Return lists of nodes: hosts, then switches at 1, 2, … hops from the nearest host."""
     depth = dict.fromkeys(hosts, 0)
     waiting = hosts
     while waiting:

@@ -1,7 +1,7 @@
 """Heat maps: one row for each name, one column for each interval of time, larger values darker.
 
-The page's script gets each value as one byte: the square root of its share of the largest value, so
-that small values keep their digits. The picture itself has `LEVELS` colours.
+The page's script gets each value as one byte: the square root of its share of the largest value,
+because the root represents small values more exactly. The picture itself has `LEVELS` colours.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ LEVELS = 9
 
 
 def packed(values: Floats, top: float) -> str:
-    """Return values as base64 of bytes: 255 · √(value / ``top``), and 0 only for the value 0."""
+    """Return values as bytes in base64: 255 · √(value / ``top``), rounded up, so only 0 gives 0."""
     strength = np.ceil(255 * _roots(values, top) - 1e-9)
     return base64.b64encode(strength.astype(np.uint8).tobytes()).decode()
 
 
 def levels(values: Floats, top: float) -> npt.NDArray[np.int64]:
-    """Return each value's step on the colour scale, 0 to LEVELS: root of its share of ``top``."""
+    """Return the step of each value on the colour scale: LEVELS · √(value / ``top``), rounded."""
     return np.asarray(np.floor(LEVELS * _roots(values, top) + 0.5), dtype=np.int64)
 
 
 def _roots(values: Floats, top: float) -> Floats:
-    """Return the square root of each value's share of ``top``, 0 to 1."""
+    """Return √(value / ``top``) of each value, limited to the range from 0 to 1."""
     return np.asarray(np.sqrt(np.clip(values / top if top > 0 else values * 0, 0, 1)))
 
 
 @dataclass(frozen=True)
 class Heat:
-    """A heat map of values over time; ``values`` has the shape (names, bins)."""
+    """A heat map: ``values`` is an array (names, bins) of a quantity over time."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ class Heat:
     values: Floats
     label: str
     unit: str
-    #: Value of the strongest colour; by default the largest value.
+    #: Value that has the strongest colour; 0 for the largest value.
     top: float = 0.0
 
     def chart(self, end: float) -> Chart:

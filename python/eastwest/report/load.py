@@ -19,14 +19,14 @@ from eastwest.views.links import LinkLoad, longest_queue, sent_title, upward
 from eastwest.views.series import Bins, Floats
 
 _BINS = 900
-#: Maximum number of rows of the heat map; with more links, several share a row.
+#: Maximum number of rows of the heat map; if there are more links, a row stands for several.
 _MOST_ROWS = 72
-#: Maximum number of series, which are tiers or compared results, in one chart.
+#: Maximum number of series (tiers, or compared results) in one chart.
 _MOST_TIERS = 6
 
 
 def charts(facts: Facts) -> list[Chart]:
-    """Return charts of the traffic of links over time, where it was recorded."""
+    """Return charts over time of traffic, queues, drops and marks, as far as recorded."""
     drawn = []
     if facts.result.traffic.height:
         drawn.append(traffic(facts))
@@ -83,14 +83,17 @@ def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
 
 
 def _until(bins: Bins, end: float, times: Floats, values: npt.NDArray[Any]) -> Floats:
-    """Return the sum of values in each bin; NaN in bins that begin after the end of a run."""
+    """Return the sum of the values whose times are in each bin; NaN in bins after the run's end."""
     sums = bins.sums(times, values.astype(np.float64))
     sums[1:][bins.edges[1:-1] >= end] = np.nan
     return sums
 
 
 def _common(named: Sequence[tuple[str, Facts]]) -> Bins:
-    """Return bins that cover the longest of several runs; no bin is below a sampling interval."""
+    """Return bins of time for several runs: they cover the longest run.
+
+    A bin is at least as long as the longest sampling interval.
+    """
     longest = max((facts for _, facts in named), key=lambda facts: facts.end)
     widest = max(facts.interval for _, facts in named)
     bins = longest.bins(_BINS)
@@ -107,7 +110,11 @@ def _series(
     values: list[tuple[str, Floats]],
     unit: tuple[str, str],
 ) -> Chart:
-    """Return a chart over time, one series per result; the bin's length is appended to ``note``."""
+    """Return a chart of values over time, with a step curve for each (result, values).
+
+    ``unit`` has the label of the vertical axis and the name of its format; the length of a bin is
+    added to ``note``.
+    """
     kept = values[:_MOST_TIERS]
     series = [v for _, v in kept]
     chart = Chart(
@@ -127,7 +134,7 @@ def _series(
 
 
 def traffic(facts: Facts) -> Chart:
-    """Return a chart of the rate that each tier carries upwards over time."""
+    """Return a chart of the total rate of each upward tier over time."""
     table = facts.result.traffic
     tiers = upward(table)[:_MOST_TIERS]
     bins = facts.bins(_BINS)
@@ -172,7 +179,10 @@ def queues(facts: Facts) -> list[Chart]:
 def _queues(
     facts: Facts, name: str, owner: str, links: pl.DataFrame, sampled: pl.DataFrame
 ) -> Chart:
-    """Return a chart of the longest sampled queue of each tier over time."""
+    """Return a chart of the longest sampled queue of each tier over time, in packets.
+
+    ``owner`` is ``switches`` or ``hosts``; ``links`` and ``sampled`` are their rows.
+    """
     tiers = _tiers(facts, sampled)
     bins = facts.bins(_BINS)
     values = []
@@ -204,13 +214,16 @@ def _queues(
 
 
 def _tiers(facts: Facts, table: pl.DataFrame) -> list[str]:
-    """Return the tiers that occur in a table of links; ``?`` stands for an unknown tier."""
+    """Return at most six tiers in the column ``tier`` of a table; ``?`` is an unknown tier."""
     present = set(table["tier"].to_list())
     return [tier for tier in [*facts.tiers, "?"] if tier in present][:_MOST_TIERS]
 
 
 def packets(facts: Facts, name: str, counted: pl.DataFrame, what: str) -> Chart:
-    """Return a chart of dropped or marked packets over time, by the tier of the link."""
+    """Return a chart of dropped or marked packets over time, with a curve for each tier of links.
+
+    ``counted`` has ``time_s``, ``packets`` and ``tier``; ``what`` is ``dropped`` or ``marked``.
+    """
     tiers = _tiers(facts, counted)
     bins = facts.bins(_BINS)
     values = []
@@ -238,13 +251,16 @@ def packets(facts: Facts, name: str, counted: pl.DataFrame, what: str) -> Chart:
 
 
 def _about(bins: Bins, place: int, end: float) -> str:
-    """Return the time of a bin as text, with the precision of the bins."""
+    """Return the middle of bin number ``place`` as text; in runs of 2 h or more, to the minute."""
     middle = (place + 0.5) * bins.step
     return clock(round(middle / 60) * 60.0 if end >= 7200 and middle > 30 else middle, end)
 
 
 def heat(load: LinkLoad) -> Chart:
-    """Return a heat map of the utilisation of each link, or group of links, over time."""
+    """Return a heat map of utilisation over time, with a row for each link or group of links.
+
+    A group is several links of a tier; its row shows the busiest of them.
+    """
     links, used = load.facts.links, load.used
     interval = units.span(load.bins.step)
     names, rows = [], []
@@ -260,7 +276,7 @@ def heat(load: LinkLoad) -> Chart:
     row = (
         "A row stands for several links of a tier and shows the busiest of them."
         if len(names) < links.height
-        else "A row per direction of each cable."
+        else "Each row is one direction of a cable."
     )
     return Heat(
         "link-heat",
@@ -280,7 +296,7 @@ def heat(load: LinkLoad) -> Chart:
 
 
 def _row_name(links: list[str]) -> str:
-    """Return the name of a row of links: ``h0 … h2->leaf0`` if all have the same end."""
+    """Return the name of a row of links, such as ``h0 … h2->leaf0`` if all end at leaf0."""
     if len(links) == 1:
         return links[0]
     first, last = links[0], links[-1]
@@ -293,9 +309,9 @@ def _row_name(links: list[str]) -> str:
 
 
 def _group(total: int, count: int) -> int:
-    """Return the number of links of a tier that share a row, so that the heat map has few rows.
+    """Return the number of links of a tier that share a row of the heat map.
 
-    The tier has ``count`` of ``total`` links.
+    The tier has ``count`` of the ``total`` links. The heat map has about ``_MOST_ROWS`` rows.
     """
     room = max(1, int(_MOST_ROWS * count / max(total, 1))) if total > _MOST_ROWS else count
     return max(1, -(-count // room))

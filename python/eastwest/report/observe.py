@@ -1,4 +1,4 @@
-"""Page about spans: three graphs, the path of one transaction, and critical time by service."""
+"""Page about spans: graphs of calls, the critical path of a transaction, and time by service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES_WIDTH = 400
 
 @dataclass(frozen=True)
 class Bar:
-    """A span of the transaction: its position in the drawing, and its critical parts."""
+    """A drawn span of the transaction: position and size in pixels, and its critical parts."""
 
     text: str
     title: str
@@ -34,14 +34,17 @@ class Bar:
     y: float
     x: float
     width: float
-    #: Parts of the span on the critical path: begin and width in pixels, and whether a part is time
-    #: in the network.
+    #: Parts of the span on the critical path: (left end in pixels, width in pixels, whether the
+    #: part is time in the network).
     critical: list[tuple[float, float, bool]]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The input of the page: transactions, and results computed from them."""
+    """Input of the page: spans, and what was computed from them.
+
+    ``transaction`` is the transaction that the page shows.
+    """
 
     name: str
     about: Mapping[str, Any]
@@ -49,8 +52,9 @@ class Shown:
     graphs: Graphs
     forest: Forest
     transaction: Transaction
-    #: ``time``: seconds on critical paths, by service. ``counted``: number of transactions.
+    #: Time in s on the critical paths of all transactions, by service.
     time: Mapping[str, float]
+    #: Number of these transactions.
     counted: int
     #: Name of the scenario that describes the network; empty without a scenario.
     scenario: str = ""
@@ -113,7 +117,7 @@ def _length(given: Shown, row: int) -> float:
 
 
 def _method(operation: str | None) -> str:
-    """Return the method of an operation's name, without package and class."""
+    """Return the last part of an operation's name: the method, without package and class."""
     text = (operation or "–").rstrip("./")
     return text if " " in text else text.rsplit("/", 1)[-1].rsplit(".", 1)[-1] or "–"
 
@@ -235,7 +239,7 @@ def _mappings(graphs: Graphs) -> Sequence[Sequence[str]]:
 
 
 def _account(given: Shown) -> list[str]:
-    """Return lines on what the import left out, changed and noted."""
+    """Return lines on records that the import left out, changed, or noted."""
     said = [shown(line, 500) for line in lines(accounts(given.about, given.name))]
     more = [f"and {len(said) - _MOST_ROWS} more in spans.json"] if len(said) > _MOST_ROWS else []
     return said[:_MOST_ROWS] + more

@@ -16,7 +16,7 @@ from eastwest.views.labels import as_sentence, shown
 from eastwest.views.metrics import KNOWN
 
 _MOST_FINALISTS = 200
-#: Position of each group of points in the table: 0 comes first.
+#: Order of the groups of points in the table: the group with 0 comes first.
 _ORDER = dict(zip(GROUPS, (5, 4, 1, 2, 3, 0), strict=True))
 _BY_ENDING: tuple[tuple[str, float, Callable[[float | None], str]], ...] = (
     ("_us", 1e-6, units.span),
@@ -83,7 +83,10 @@ def _command(result: OptimizeResult) -> str:
 
 
 def _change(told: Mapping[str, Any] | None) -> str:
-    """Return a change against the baseline, with its interval, as text."""
+    """Return a change against the baseline as text: ``+12.0 % (+3.0 to +20.0)``; ``–`` for None.
+
+    ``told`` has ``mean``, ``low`` and ``high`` of the relative change (0.12 is +12 %).
+    """
     if told is None:
         return "–"
     text = f"{100 * told['mean']:+.1f} %"
@@ -93,7 +96,10 @@ def _change(told: Mapping[str, Any] | None) -> str:
 
 
 def _writer(metric: str) -> tuple[float, Callable[[float | None], str]]:
-    """Return factor and format of a metric: from ``KNOWN``, or by the unit in its name."""
+    """Return (factor, function) of a metric: the function formats the value times the factor.
+
+    For a metric in ``KNOWN``, they are taken from it; otherwise from the unit in the metric's name.
+    """
     if metric in KNOWN:
         return KNOWN[metric].factor, KNOWN[metric].write
     for ending, factor, write in _BY_ENDING:
@@ -108,7 +114,11 @@ def _value(metric: str, told: Mapping[str, Any]) -> str:
 
 
 def _changes(point: Mapping[str, Any] | None, summary: Mapping[str, Any]) -> list[list[str]]:
-    """Return rows with goals and limits of a point and their changes, as text."""
+    """Return a row for each goal and limit of a point, as text; no rows for None.
+
+    Columns: goal or limit, which values are better or whether the limit is kept, value, change
+    against the baseline.
+    """
     if point is None:
         return []
     rows = [
@@ -143,7 +153,10 @@ def _headings(summary: Mapping[str, Any]) -> list[str]:
 def _rows(
     summary: Mapping[str, Any], finalists: list[dict[str, Any]]
 ) -> list[tuple[str, str, list[tuple[float | str, str, str]]]]:
-    """Return rows of finalists: name, group, and (value, text, change) of goals, limits, score."""
+    """Return (name, group, cells) of each finalist; a cell is (value, value as text, change).
+
+    There is a cell for each goal, for each limit, and for the score.
+    """
     rows = []
     for point in sorted(finalists, key=lambda p: (_ORDER[group(p, summary)], p["score"])):
         cells: list[tuple[float | str, str, str]] = []
@@ -195,7 +208,7 @@ def _front(
     chart = Chart(
         f"front-{across}-{up}",
         f"{names[1]} against {names[0]}: {len(summary['front'])} points on the front",
-        "Means over the seeds of the last stage, bars: their intervals. "
+        "Means over the seeds of the last stage; bars are their confidence intervals. "
         + ", ".join(_wanted(summary["goals"][goal]) for goal in (across, up))
         + ".",
         scales[0],

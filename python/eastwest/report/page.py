@@ -1,8 +1,8 @@
-"""Rendering of the page's templates into one file that loads no other file.
+"""Rendering of templates into HTML pages that consist of one file and load no other file.
 
-The content security policy in the head of the page allows exactly the one style sheet and the one
-script of this package, by their hashes. Names from results are in the page as escaped text, or as
-JSON that cannot end its script element.
+The content security policy in the head of a page allows only the style sheet and the script of this
+package, by their hashes. Names from results are in the page as escaped text, or as JSON that cannot
+end its script element.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ _UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&'\u2028\u20
 
 
 def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
-    """Write the page about one result, or the comparison of several, and return its path."""
+    """Write the page about one result, or the comparison of several, and return the file's path.
+
+    By default, the file is ``report.html`` in the folder of the result, or ``comparison.html``
+    beside the folder of the first result.
+    """
     from eastwest.report.compare import comparison  # noqa: PLC0415  they need `render` below
     from eastwest.report.single import single  # noqa: PLC0415
 
@@ -51,10 +55,9 @@ def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
 
 
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the page about results, a sweep, an optimisation or a trace; return its path.
+    """Write the page about results, a sweep, an optimisation or a trace; return the file's path.
 
-    Raises ``InputError`` where a sweep, an optimisation or a trace is given together with other
-    folders.
+    Raises ``InputError`` if the folder of a sweep, an optimisation or a trace is not the only one.
     """
     from eastwest.optimize.folder import OptimizeResult  # noqa: PLC0415
     from eastwest.optimize.folder import read_summary as read_optimisation  # noqa: PLC0415
@@ -77,7 +80,7 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
             if len(folders) > 1:
                 raise InputError(
                     f"{found} is the folder of {what}, which cannot be compared with "
-                    "others: name only this folder"
+                    "other folders: name only this folder"
                 )
             target = out or found / "report.html"
             write_text(target, page(found))
@@ -101,7 +104,7 @@ def _trace_page(folder: Path) -> str:
 
 
 def write_picture(result: Result, out: Path) -> None:
-    """Draw the overview of a result as a picture, in the format that ``out`` ends with."""
+    """Write an overview picture of a result to ``out``: PNG, SVG or PDF by the file's ending."""
     check(out)
     with style():
         save(overview(result), out)
@@ -135,7 +138,10 @@ def render(
     /,
     **context: Any,
 ) -> str:
-    """Return a rendered template; the page's script gets the charts' data and the topology's."""
+    """Return the HTML text of a template with the values in ``context``.
+
+    The page's script gets the data of ``charts`` and of the drawing ``topology``.
+    """
     environment = Environment(
         loader=PackageLoader("eastwest.report"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""Chart of the parts of flows' completion times, where the run recorded them."""
+"""Chart of the parts of flows' completion times, such as queueing."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from eastwest.report.draw import Chart, Scale
 from eastwest.views.facts import Facts
 from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
 
-#: Half the width of a bar, in distances between bars.
+#: Half the width of a bar; the distance between the middles of two bars is 1.
 _HALF = 0.32
 
 
 def parts(facts: Facts) -> Chart | None:
-    """Return a chart of the mean parts of flows' completion times, one bar for each size."""
+    """Return a chart of the mean parts of flows' completion times, with a bar for each size.
+
+    None if the run did not record ``measure.flow_parts``.
+    """
     table = parts_by_size(facts.result)
     if table.height == 0:
         return None
     names = table["size"].to_list()
     drawn = drawn_parts(table)
-    cores = "; cores: waiting for and processing by cores of hosts" if "cores" in drawn else ""
+    cores = "; cores: waiting for cores of hosts, and their work" if "cores" in drawn else ""
     chart = Chart(
         "flow-parts",
         largest_part(table),
         "Mean shares of the completion time of flows, by their size. Injection: "
         "waiting in hosts before departure; queueing: waiting in switches; flight: "
         "transmission, propagation and processing; retransmission: from the first "
-        f"transmission of lost data to the next one{cores}.",
+        f"transmission of lost data to its retransmission{cores}.",
         Scale("linear", 0.0, len(names), "size of the flow"),
         Scale("linear", 0.0, 1.0, "share of completion time", "percent"),
         legend=drawn,

@@ -1,4 +1,4 @@
-"""Ports that PFC paused: counters, and pauses over time where they were logged."""
+"""Ports that PFC paused: a table of counters, and a chart of pauses over time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from eastwest.views.series import Bins
 from eastwest.views.settings import tree
 
 _BINS = 240
-#: Maximum number of rows of ports and priorities that are drawn: those with the longest time in
-#: pause.
+#: Maximum number of rows, one for each port and priority; those with the longest time in pause
+#: are drawn.
 _MOST_ROWS = 48
 #: Maximum number of rows of the table of paused ports.
 _MOST_LISTED = 20
@@ -33,7 +33,10 @@ _POOLS = (
 
 
 def heat(facts: Facts) -> Chart | None:
-    """Return a heat map of the share of time in pause, ports in the order of their first pauses."""
+    """Return a heat map of the share of time in pause, with a row for each port and priority.
+
+    Rows are in the order of first pauses. None if the run did not record ``measure.pauses``.
+    """
     rows = sound(facts.result)
     if rows.height == 0:
         return None
@@ -63,7 +66,11 @@ def heat(facts: Facts) -> Chart | None:
 
 
 def rows(facts: Facts) -> list[list[str]]:
-    """Return rows of number and duration of pauses of ports and priorities; longest first."""
+    """Return a row for each paused port and priority, the longest time in pause first, as text.
+
+    Columns: port, priority, number of pauses, time in pause, share of the run in pause, maximum
+    backlog of the port, maximum amount in the next switch that had arrived over the port's link.
+    """
     pfc = facts.result.pfc.filter(pl.col("pauses") > 0)
     top = pfc.sort(["paused_s", "link", "priority"], descending=[True, False, False])
     return [

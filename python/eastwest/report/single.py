@@ -1,4 +1,4 @@
-"""Page about one result."""
+"""HTML page about one result."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ from eastwest.views.labels import as_sentence, shown
 from eastwest.views.latency import by_size
 from eastwest.views.links import LinkLoad
 
-#: Maximum number of characters of a scenario in the page; longer texts (with graphs in them) are
-#: cut.
+#: Maximum number of characters of the scenario in a page; longer scenarios are cut.
 _MOST_SCENARIO = 400_000
-#: Maximum number of columns of a table in half the width of the page.
+#: Maximum number of columns of a table that fits into half the width of the page.
 _MOST_NARROW = 7
 
 
 def title_of(result: Result) -> str:
-    """Return the name of a result's scenario, as the title of its page."""
+    """Return the title of a result's page: the name of the scenario, or of the result folder."""
     return shown(result.summary.get("scenario", result.path.name), 100)
 
 
@@ -117,7 +116,10 @@ def single(result: Result) -> str:
 
 
 def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
-    """Return the busiest links of the run as texts, for the list beside the drawing."""
+    """Return (link, utilisation, width of a bar in per cent, drops) of the eight busiest links.
+
+    All are texts, for the list beside the drawing.
+    """
     top = facts.links.sort(["utilisation", "link"], descending=[True, False]).head(8)
     rows = []
     for row in top.iter_rows(named=True):
@@ -128,7 +130,7 @@ def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
 
 
 def _events_note(facts: Facts) -> str:
-    """Return a sentence on events of flows that the result lacks; empty where it has all."""
+    """Return a sentence on events of flows that the result lacks; empty if it lacks none."""
     if facts.flows["connection"].null_count() == facts.flows.height and facts.flows.height:
         return (
             "This result has an older format without events of flows: the table shows "
@@ -146,20 +148,20 @@ def _events_note(facts: Facts) -> str:
 
 
 def _notes(facts: Facts, above: set[str]) -> list[str]:
-    """Return notes of the run that are not in ``above``, and a note per table with bad rows.
+    """Return notes of the run, and a note for each table with missing or invalid values.
 
-    ``above`` are the sentences at the top of the page.
+    Notes in ``above``, the sentences at the top of the page, are left out.
     """
     said = [note for note in summary.notes(facts.result) if as_sentence(note) not in above]
     return said + [
         f"{units.count(count)} rows of the table {shown(name, 30)} have missing or "
-        "invalid values; they are left out here."
+        "invalid values; this page leaves these rows out."
         for name, count in facts.result.left_out.items()
     ]
 
 
 def _thinned(facts: Facts) -> str:
-    """Return a sentence on thinned curves, with the numbers of rows in the result folder."""
+    """Return a sentence: curves are thinned; numbers of rows of tables in the result folder."""
     return (
         f"Curves and series are thinned to what a screen can show; the result folder has every "
         f"row ({units.count(facts.flows.height)} flows, {units.count(facts.tasks.height)} tasks, "

@@ -1,4 +1,4 @@
-"""The slowest flows and their events: losses, timeouts, recoveries and waits."""
+"""The slowest flows of a run and their events: losses, timeouts and fast recoveries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _STRIP = 1000
 
 @dataclass(frozen=True)
 class Mark:
-    """An event of a flow: its position on the strip of the flow, and its symbol."""
+    """Mark of an event on the strip of a flow, which represents the time from start to end.
+
+    ``css`` is the kind of the event; ``at`` and ``to`` are its begin and end, 0 to 1000.
+    """
 
     css: str
     at: int
@@ -32,7 +35,10 @@ class Mark:
 
 
 def rows(facts: Facts) -> list[dict[str, Any]]:
-    """Return the slowest flows as rows of a table, slowest first."""
+    """Return a row (cells by name) for each of the slowest flows, the longest time first.
+
+    They are the 15 flows with the longest completion times, and the 15 with the largest slowdowns.
+    """
     done = finished(facts.result)
     if done.height == 0:
         return []
@@ -47,7 +53,7 @@ def rows(facts: Facts) -> list[dict[str, Any]]:
 
 
 def without_loss(rows: list[dict[str, Any]]) -> str:
-    """Return a sentence on the flows in the table without a loss; empty if there are none."""
+    """Return a sentence on the rows of :func:`rows` without a loss; empty without such rows."""
     count = sum(not row["story"] for row in rows)
     if not count:
         return ""
@@ -59,20 +65,23 @@ def without_loss(rows: list[dict[str, Any]]) -> str:
 
 
 def _recorded_until(facts: Facts) -> float:
-    """Return the time (s) of the last recorded event; infinite where no event was left out."""
+    """Return the simulated s up to which events are recorded; infinite if none was left out."""
     left_out = pick(facts.result.summary, "event_log", "left_out")
     last = facts.events["time_s"].max() if left_out else None
     return float(last) if isinstance(last, float) else float("inf")
 
 
 def _job_names(facts: Facts) -> dict[tuple[str, int], str]:
-    """Return the names of jobs by workload and number."""
+    """Return the names of jobs by (workload, number of the job)."""
     columns = facts.jobs.select("workload", "job", "name").iter_rows()
     return {(workload, job): shown(name, 40) for workload, job, name in columns}
 
 
 def _events_of(facts: Facts, picked: pl.DataFrame) -> dict[tuple[int, int, int], pl.DataFrame]:
-    """Return events of the flows ``picked`` by (connection, source, destination)."""
+    """Return the events of the connections of the flows ``picked``.
+
+    Keys are (connection, source, destination); a connection has two directions.
+    """
     numbers = picked["connection"].drop_nulls().unique().cast(pl.Int64, strict=False)
     events = facts.events
     if not numbers.len() or not events.height:
@@ -86,7 +95,11 @@ def _events_of(facts: Facts, picked: pl.DataFrame) -> dict[tuple[int, int, int],
 def _own(
     row: dict[str, Any], by_connection: dict[tuple[int, int, int], pl.DataFrame]
 ) -> pl.DataFrame | None:
-    """Return the events of a flow: of its connection and direction, in its time and byte range."""
+    """Return the events of a flow, or None if its connection has none.
+
+    They are events of the flow's direction between its start and end; drops are only those of its
+    bytes.
+    """
     if row["connection"] is None:
         return None
     events = by_connection.get((int(row["connection"]), int(row["src"]), int(row["dst"])))
@@ -135,7 +148,10 @@ def _row(
 
 
 def _without_events(row: dict[str, Any]) -> str:
-    """Return the description of a flow from its own counters; empty without a loss."""
+    """Return a description of a flow from its counters: ``2 segments retransmitted, no timeout.``.
+
+    The text is empty for a flow without retransmissions and timeouts.
+    """
     again, late = row["retransmits"], row["timeouts"]
     if not again and not late:
         return ""
@@ -144,7 +160,7 @@ def _without_events(row: dict[str, Any]) -> str:
 
 
 def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tuple[str, list[Mark]]:
-    """Return the description of a flow, and its events as marks on a strip from start to end."""
+    """Return a description of a flow, and marks of its events on the strip of the flow."""
     start, length = row["start_s"], max(row["finish_s"] - row["start_s"], 1e-12)
 
     def place(time: float) -> int:
@@ -190,16 +206,19 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
 
 
 def _silences(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
-    """Return the times (begin, end in s) from the event before each timeout until the timeout."""
+    """Return (begin, end) in simulated s of the wait before each timeout of a flow.
+
+    A wait begins with the last event before the timeout, or with the start of the flow.
+    """
     times = [float(row["start_s"]), *events["time_s"].to_list()]
     before = zip(times, times[1:], events["what"].to_list(), strict=False)
     return [(last, time) for last, time, what in before if what == "timeout"]
 
 
 def _recoveries(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
-    """Return the times (begin, end in s) of fast recoveries.
+    """Return (begin, end) in simulated s of each fast recovery of a flow.
 
-    A recovery that a timeout ends counts until the event before the timeout.
+    If a timeout ends the recovery, its end is the last event before the timeout.
     """
     found, begun = [], None
     last = float(row["start_s"])

@@ -1,4 +1,4 @@
-"""Distributions of times: cumulative curves of jobs and flows, percentiles of packets."""
+"""Charts of distributions: times of jobs, flows and packets, and utilisation of links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastwest.views.series import Floats, cumulative, percentile
 from eastwest.work_units import UNITS
 
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
-#: Shortest wait on the logarithmic axis in s: many packets do not wait at all.
+#: Shortest wait in s on the logarithmic axis, at which packets that did not wait are drawn.
 _SHORTEST_WAIT_S = 1e-7
 #: Maximum number of curves in one chart.
 MOST_CURVES = 6
@@ -30,14 +30,18 @@ Named = Sequence[tuple[str, Facts]]
 
 
 def charts(named: Named) -> list[Chart]:
-    """Return charts of distributions of one result, or of several results together."""
+    """Return the charts of distributions of one result, or of several results together."""
     drawn = (draw(named) for draw in (runtimes, completion, latency, slowdown))
     own = [*workloads(named), *applications.charts(named)]
     return [*own, *(chart for chart in drawn if chart is not None)]
 
 
 def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
-    """Return a chart without a title: cumulative shares of values in s, one curve for each name."""
+    """Return a chart of cumulative distributions of times, without title; None without values.
+
+    ``curves`` has (name, times in s); ``label`` is the label of the axis of times, ``what`` that of
+    the axis of shares, such as ``jobs finished``. The caller sets title and note.
+    """
     curves = [(key, cumulative(v[v >= 0])[0]) for key, v in curves]
     curves = [(key, v) for key, v in curves if v.size][:MOST_CURVES]
     if not curves:
@@ -70,7 +74,7 @@ def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str
 
 
 def workloads(named: Named) -> list[Chart]:
-    """Return a chart for each workload with exchanges or transactions: how long they take."""
+    """Return a chart of the durations of exchanges or transactions for each of some workloads."""
     found: dict[tuple[str, str], list[tuple[str, Floats]]] = {}
     for name, facts in named:
         for table in _OWN_UNITS:
@@ -99,7 +103,7 @@ def workloads(named: Named) -> list[Chart]:
 
 
 def runtimes(named: Named) -> Chart | None:
-    """Return a chart of the runtimes of jobs."""
+    """Return a chart of the runtimes of jobs; None for fewer than two jobs."""
     curves = [(name, facts.jobs["runtime_s"].to_numpy().astype(float)) for name, facts in named]
     if max((v.size for _, v in curves), default=0) < 2:
         return None
@@ -114,7 +118,10 @@ def runtimes(named: Named) -> Chart | None:
 
 
 def completion(named: Named) -> Chart | None:
-    """Return a chart of completion times: by purpose for one result, of all flows for several."""
+    """Return a chart of completion times of flows; None without complete flows.
+
+    One result has a curve for each purpose of flows; several results have a curve each.
+    """
     curves = []
     for name, facts in named:
         done = finished(facts.result)
@@ -139,7 +146,11 @@ def completion(named: Named) -> Chart | None:
 
 
 def latency(named: Named) -> Chart | None:
-    """Return a chart of packet latency against the share of packets, with the tail stretched."""
+    """Return a chart of packet latency against the share of packets; None without data packets.
+
+    One result has a curve for each traffic class; several results have one each, for the class with
+    the most packets.
+    """
     curves: list[tuple[str, Floats, Floats]] = []
     title = ""
     for name, facts in named:
@@ -158,7 +169,10 @@ def latency(named: Named) -> Chart | None:
 
 
 def waits(facts: Facts) -> Chart | None:
-    """Return a chart of the waiting times of packets at the busiest measured ports."""
+    """Return a chart of the waiting times of packets at the busiest of the ports in measure.ports.
+
+    None if no port was measured.
+    """
     waited = facts.result.sojourn.filter(pl.col("count") > 0)
     busiest = facts.links.filter(pl.col("link").is_in(waited["link"].unique().to_list()))
     busiest = busiest.sort(["utilisation", "link"], descending=[True, False]).head(MOST_CURVES)
@@ -175,7 +189,7 @@ def waits(facts: Facts) -> Chart | None:
         "queue-wait",
         title,
         "Time from a packet's arrival at a port until its first bit is sent, which a share of the "
-        "packets does not exceed: the busiest of the ports in measure.ports.",
+        "packets does not exceed. Ports are the busiest of those in measure.ports.",
         curves,
         "waiting time",
     )
@@ -184,7 +198,11 @@ def waits(facts: Facts) -> Chart | None:
 def _rare(
     name: str, title: str, note: str, curves: list[tuple[str, Floats, Floats]], what: str
 ) -> Chart | None:
-    """Return a chart of times against the share of packets, with the tail stretched."""
+    """Return a chart of times against the share of packets; None without curves.
+
+    ``curves`` has (name, shares, times in s). The axis of shares stretches the tail: 90 %, 99 % and
+    99.9 % are at equal distances. ``what`` is the label of the axis of times.
+    """
     curves = curves[:MOST_CURVES]
     if not curves:
         return None
@@ -210,7 +228,10 @@ def _rare(
 
 
 def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
-    """Return the indices of curve points at visible distances; the first and last are included."""
+    """Return the indices of points of a curve that are at least ``least`` apart, and of the last.
+
+    ``places`` are positions on the horizontal axis, 0 to 1.
+    """
     kept = [0]
     for number, place in enumerate(places):
         if place - places[kept[-1]] >= least:
@@ -221,7 +242,10 @@ def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
 
 
 def slowdown(named: Named) -> Chart | None:
-    """Return a chart of the slowdown of flows by size: median and 99th percentile."""
+    """Return a chart of median and 99th percentile of slowdown by size of flows.
+
+    None without complete flows. Slowdown is completion time divided by the time on an idle path.
+    """
     tables = [(name, by_size(facts.result)) for name, facts in named][:MOST_CURVES]
     tables = [(name, table) for name, table in tables if table.height]
     if not tables:
@@ -259,7 +283,7 @@ def slowdown(named: Named) -> Chart | None:
             ]
             rows.append([name, row["size"], units.count(row["flows"]), *both])
     chart.cells(names, names, cells)
-    # A single result has no name, so the column of names is left out.
+    # With a single result, which has no name, the column of names is left out.
     first = 1 if len(tables) == 1 else 0
     heads = ["", "size", "flows", "median", "p99"]
     chart.table = (heads[first:], [row[first:] for row in rows])
@@ -267,7 +291,10 @@ def slowdown(named: Named) -> Chart | None:
 
 
 def busy_links(facts: Facts) -> Chart | None:
-    """Return a chart of cumulative shares of links over their utilisation, by tier."""
+    """Return a chart of the cumulative distribution of the utilisation of links, by tier.
+
+    None without links.
+    """
     curves = []
     for tier in facts.tiers[:MOST_CURVES]:
         column = facts.links.filter(pl.col("tier") == tier)["utilisation"]

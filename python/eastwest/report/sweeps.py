@@ -1,4 +1,4 @@
-"""Page about a sweep: means, intervals and changes against the baseline of every point."""
+"""Page about a sweep: means of every point, their intervals, and changes against the baseline."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ _MOST_SERIES = 6
 _MOST_NAMED = 4
 #: Maximum number of charts of metrics that the sweep does not name in ``show``.
 _MOST_OTHERS = 6
-#: Maximum number of columns of metrics, unless the sweep shows more.
+#: Maximum number of columns of metrics in the table, unless ``show`` of the sweep names more.
 _MOST_COLUMNS = 8
-#: Last parts of metrics' paths that are statistics of one quantity.
+#: Last parts of the paths of metrics that differ only in the statistic.
 _STATISTICS = {"mean", "p50", "p99", "p999", "max"}
 #: Ratio of the largest to the least mean from which an axis is logarithmic.
 _LEAST_LOG = 30.0
-#: Share of the end of an axis: the axis of a scatter chart does not begin at zero if all values are
-#: above this share.
+#: Share of the upper end of an axis: the axis of a scatter chart does not begin at 0 if all values
+#: are above this share.
 _LEAST_SHARE = 0.4
-#: Ratio of the largest to the least ratio to a baseline from which an axis is logarithmic.
+#: Quotient of the largest and the least ratio to the baseline from which an axis is logarithmic.
 _LEAST_LOG_RATIO = 8.0
-#: End of an axis as a multiple of the largest mean: intervals are drawn up to it.
+#: End of a linear and of a logarithmic axis as a multiple of the largest mean; intervals beyond it
+#: are cut.
 _REACH, _LOG_REACH = 1.5, 3.0
 
 
@@ -116,7 +117,7 @@ def _counts(points: Points) -> str:
 
 
 def _listed(points: Points) -> list[Metric]:
-    """Return metrics of the table: metrics that the sweep shows, then others that differ."""
+    """Return the metrics in the table: those in ``show`` of the sweep, then others that differ."""
     main, others = _drawn(points)
     constant = [m for m in points.wanted if m not in main and points.of(m)]
     asked = main if points.wanted else []
@@ -125,33 +126,33 @@ def _listed(points: Points) -> list[Metric]:
 
 
 def _varies(points: Points, metric: Metric) -> bool:
-    """Whether the means of points differ in the digits that the page has."""
+    """Whether the means of a metric differ between points, as the page writes them."""
     return len({metric.write(e.mean) for e in points.of(metric).values()}) > 1
 
 
 def _drawn(points: Points) -> tuple[list[Metric], list[Metric]]:
-    """Return, of metrics that differ between points: those that the sweep shows, and others.
+    """Return two lists of metrics that differ between points: those that the sweep shows, others.
 
-    Where the sweep shows none, the first group has the headlines of results.
+    If the sweep shows no metric, the first list has the headline metrics.
     """
     varying = [m for m in points.metrics if _varies(points, m)]
     main = [m for m in varying if m in points.wanted]
     if not points.wanted:
         main = [m for m in varying if m.headline]
     others = [m for m in varying if m not in main]
-    # A metric comes last if another statistic of its quantity is already shown.
+    # A metric comes last if the first list has another statistic of the quantity.
     known = {_quantity(m) for m in main}
     others.sort(key=lambda m: (_quantity(m) in known, not m.headline))
     return main, others[:_MOST_OTHERS]
 
 
 def _quantity(metric: Metric) -> tuple[str, ...]:
-    """Return the path of a metric without its statistic."""
+    """Return the path of a metric without the statistic, such as ``p99``."""
     return metric.path[:-1] if metric.path[-1] in _STATISTICS else metric.path
 
 
 def _chart(points: Points, metric: Metric) -> Chart:
-    """Return a chart of mean and interval of a metric at every point."""
+    """Return a chart of the mean of a metric at every point, with confidence intervals."""
     columns, series, places = points.layout
     axis = points.axis
     found = points.of(metric)
@@ -160,7 +161,7 @@ def _chart(points: Points, metric: Metric) -> Chart:
     chart = Chart(
         "metric-" + "-".join(metric.path).replace("/", "-"),
         f"{metric.title}: {metric.write(found[best].mean)} to {metric.write(found[worst].mean)}",
-        f"Mean over the seeds of each point, bar: its {_confidence(points)} interval.{remark}",
+        f"Mean over the seeds of each point; a bar is its {_confidence(points)} interval.{remark}",
         Scale("linear", 0.0, len(columns), axis.label),
         scale,
         legend=series,
@@ -194,9 +195,10 @@ def _chart(points: Points, metric: Metric) -> Chart:
 
 
 def _range(found: Mapping[int, Estimate], metric: Metric) -> tuple[Scale, str]:
-    """Return the vertical axis for estimates of a metric, and remarks on it.
+    """Return the axis for estimates of a metric, and a remark on the axis for the chart's note.
 
-    The means determine the axis, so that one wide interval does not flatten the others.
+    The means determine the range of the axis, so that one wide interval does not flatten the
+    others.
     """
     unit = UNITS[metric.write]
     means = [estimate.mean for estimate in found.values()]
@@ -228,7 +230,10 @@ def _range(found: Mapping[int, Estimate], metric: Metric) -> tuple[Scale, str]:
 
 
 def _trade(points: Points, found: Trade) -> Chart:
-    """Return a chart of two metrics against each other, with the front of the means."""
+    """Return a chart of two metrics against each other, with a line through the front.
+
+    The front are the points that no other point beats in both means.
+    """
     _, series, places = points.layout
     values = {p: (points.of(found.across)[p], points.of(found.up)[p]) for p in found.means}
     scales = []
@@ -244,9 +249,9 @@ def _trade(points: Points, found: Trade) -> Chart:
     chart = Chart(
         "trade",
         f"{found.up.title} against {found.across.title}",
-        f"Means over the seeds, bars: their {_confidence(points)} intervals, cut at the edges of "
-        f"the plot. Points below and {good} are better. The line joins the front: points that no "
-        "other point beats in both means.",
+        f"Means over the seeds; bars are their {_confidence(points)} intervals, cut at the edges "
+        f"of the plot. Points below and {good} are better. The line joins the front: points that "
+        "no other point beats in both means.",
         scales[0],
         scales[1],
         height=300,
@@ -287,7 +292,7 @@ def _counted(some: int, of: int) -> str:
 
 
 def _extremes(found: dict[int, Estimate]) -> tuple[int, int]:
-    """Return the points with the lowest and the highest mean."""
+    """Return the numbers of the points with the lowest and with the highest mean."""
     return min(found, key=lambda p: found[p].mean), max(found, key=lambda p: found[p].mean)
 
 
@@ -297,7 +302,10 @@ def _needs_width(columns: list[str]) -> bool:
 
 
 def _factors(points: Points) -> list[Chart]:
-    """Return a chart with the ratios of the sweep's shown metrics to their baselines."""
+    """Return a list with one chart of the ratios of metrics to the baseline, or an empty list.
+
+    The metrics are those that the sweep shows.
+    """
     main, others = _drawn(points)
     wanted = [".".join(m.path) for m in points.wanted or (*main, *others)]
     there = [name for name in wanted if any(metric == name for metric, _ in points.compared)]
@@ -315,7 +323,7 @@ def _factors(points: Points) -> list[Chart]:
     chart = Chart(
         "factors",
         "Ratio of each case to its baseline",
-        f"Mean of the ratios seed by seed, bar: its {_confidence(points)} interval."
+        f"Mean of the ratios seed by seed; a bar is its {_confidence(points)} interval."
         + (" The axis is logarithmic." if scale.kind == "log" else ""),
         Scale("linear", 0.0, len(columns), "case"),
         scale,
@@ -341,7 +349,11 @@ def _factors(points: Points) -> list[Chart]:
 
 
 def _ratios(factors: list[list[float]]) -> Scale:
-    """Return an axis for ratios; its range depends on the ratios, not on their intervals."""
+    """Return an axis for ratios to the baseline.
+
+    A list in ``factors`` has a ratio and the ends of its interval, if there is one. The axis has
+    room for all ratios, but not for long intervals.
+    """
     ratios = [values[0] for values in factors]
     top = min(max(max(v) for v in factors), _REACH * max(ratios))
     if min(ratios) > 0 and max(ratios) > _LEAST_LOG_RATIO * min(ratios):
@@ -350,7 +362,7 @@ def _ratios(factors: list[list[float]]) -> Scale:
 
 
 def _sparse(columns: list[str], wide: bool) -> list[str]:
-    """Return labels of columns, cut to the width of a column; above 12, some are empty."""
+    """Return labels of columns, cut to the room of a label; of more than 12, some are empty."""
     every = -(-len(columns) // 12)
     room = characters(wide) * every // max(1, len(columns)) - 1
     return [shown(c, max(room, 8)) if i % every == 0 else "" for i, c in enumerate(columns)]
@@ -362,7 +374,11 @@ def _confidence(points: Points) -> str:
 
 
 def _rows(points: Points) -> list[dict[str, Any]]:
-    """Return one row for each point: settings, and means with the change against the baseline."""
+    """Return a mapping for each point: number, settings, cells, and whether it is the baseline.
+
+    A cell has, for a metric: mean, mean as text, interval, change against the baseline, and whether
+    this change is clear.
+    """
     rows = []
     for point in points.numbers:
         cells: list[tuple[float | str, str, str, str, bool]] = []
@@ -388,7 +404,10 @@ def _rows(points: Points) -> list[dict[str, Any]]:
 
 
 def _sentences(points: Points, found: Trade | None) -> list[str]:
-    """Return the sentences of the page: range of each metric, clear differences, the front."""
+    """Return the sentences at the top of the page.
+
+    They are about the range of each metric, clear differences from the baseline, and the front.
+    """
     said = []
     main, others = _drawn(points)
     for metric in main or [m for m in others if m.headline]:
@@ -426,12 +445,15 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
 
 #: Statistics of a measure that are percentiles within a run.
 _PERCENTILES = {"p50", "p99", "p999"}
-#: Ends of the sentences that tell whether a difference from the baseline is clear.
+#: Ends of sentences on a difference from the baseline.
 _CLEAR = ("clear.", "interval.")
 
 
 def _pair(points: Points, metric: Metric) -> str:
-    """Return a sentence on a sweep of two points, in their order; empty for any other sweep."""
+    """Return a sentence on a metric at the two points of a sweep, and on their difference.
+
+    The text is empty if the sweep does not have exactly two points with the metric.
+    """
     found = points.of(metric)
     if len(points.all) != 2 or len(found) != 2:
         return ""
@@ -452,12 +474,12 @@ def _pair(points: Points, metric: Metric) -> str:
 
 
 def _signed(metric: Metric, value: float) -> str:
-    """Return a difference of a metric with its sign."""
+    """Return a difference of a metric as text with sign and unit: ``+1.2 ms``."""
     return f"{'+' if value >= 0 else '−'}{metric.write(abs(value))}"
 
 
 def _front(points: Points, found: Trade) -> str:
-    """Return a sentence on the front of two metrics."""
+    """Return a sentence on the points that no other point beats in two metrics (the front)."""
     both = f"{found.up.title} and {found.across.title}"
     front = found.front
     if len(front) == 1:
@@ -472,15 +494,16 @@ def _front(points: Points, found: Trade) -> str:
     )
 
 
-#: Ratio of largest to smallest mean from which a sentence says why no point differs clearly.
+#: Ratio of the largest to the smallest mean from which a sentence gives the reason why no point
+#: differs clearly.
 _WIDE = 1.5
 
 
 def _against(points: Points, metric: Metric) -> str:
-    """Return the end of a sentence on a metric: how many points differ from the baseline."""
+    """Return the end of a sentence on a metric: at how many points it differs clearly."""
     name = ".".join(metric.path)
     found = [points.compared[name, p] for p in points.of(metric) if (name, p) in points.compared]
-    # Relative to a baseline of zero there are no differences.
+    # If the baseline is 0, there are no relative differences.
     if not found:
         return "."
     clear = sum(each.is_clear for each in found)
@@ -501,7 +524,11 @@ def _of(some: int, of: int) -> str:
 
 
 def _curves(points: Points) -> tuple[list[Chart], str]:
-    """Return curves of some points, from runs in the store with their tables, and a note."""
+    """Return charts of distributions, with a curve for each of up to six points, and a note.
+
+    Each curve is from the point's run with the first seed, if the store has the tables of this run.
+    Without such runs, there are no charts, and the note has the reason.
+    """
     few = points.numbers
     warm_up_s = float(points.sweep.summary.get("warm_up_s") or 0.0)
     if len(few) > spread.MOST_CURVES:

@@ -1,4 +1,4 @@
-"""Charts of the throughput of each stream at its receiver, where the run recorded it."""
+"""Charts of the throughput of each stream at its receiver over time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from eastwest.views.throughput import MOST_LINES, Throughput, rates_of
 
 
 def charts(facts: Facts) -> list[Chart]:
-    """Return charts of rates of streams, of their sum if some are not drawn, and Jain's index."""
+    """Return up to three charts over time: rates of streams, their sum, and Jain's index.
+
+    The sum is drawn if there are more than six streams. There is no chart if the run did not record
+    ``measure.flow_samples``.
+    """
     found = rates_of(facts.result)
     if found is None:
         return []

@@ -1,7 +1,7 @@
 """Drawing of the fabric: hosts at the bottom, switches above, links coloured by utilisation.
 
-Large fabrics are drawn in groups: hosts by their switch, then switches of a layer by their number.
-A drawn link represents all links between two groups and shows the busiest of them.
+Large fabrics are drawn in groups: hosts of one switch, and switches of one layer with consecutive
+names. A drawn link represents all links between two groups and shows the busiest of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_HOSTS, _MOST_SWITCHES = 64, 40
 _LAYER = 128
 _MARGIN = 34
 _WIDTH = 1000
-#: Width of a character of a name on a phone, in units of the drawing.
+#: Width of a character on a phone, in units of the drawing.
 _PHONE_CHARACTER = 16.5
 
 
@@ -37,8 +37,9 @@ class Node:
     members: int = 1
     x: float = 0.0
     y: float = 0.0
-    #: Whether the drawing shows the name of the node, and whether also on a phone.
+    #: Whether the drawing shows the name of the node.
     label: bool = True
+    #: Whether the drawing shows the name of the node on a phone.
     label_on_phone: bool = True
 
     @property
@@ -49,7 +50,10 @@ class Node:
 
 @dataclass
 class Edge:
-    """A drawn direction of a cable, or of all cables between two groups."""
+    """A drawn line: one direction of a cable, or of all cables between two groups of nodes.
+
+    ``links`` are row numbers in the table ``links``; ``level`` is the step on the colour scale.
+    """
 
     source: Node
     target: Node
@@ -57,7 +61,10 @@ class Edge:
     level: int = 0
 
     def ends(self) -> tuple[float, float, float, float]:
-        """Return the ends of the line, moved to the right so that both directions are visible."""
+        """Return x and y of the begin, then of the end of the line.
+
+        The line is shifted sideways, so that the lines of both directions are visible.
+        """
         dx, dy = self.target.x - self.source.x, self.target.y - self.source.y
         length = float(np.hypot(dx, dy)) or 1.0
         sx, sy = -dy / length * 2.6, dx / length * 2.6
@@ -65,7 +72,7 @@ class Edge:
 
 
 class Topology:
-    """Nodes with positions, and edges with the links that they represent."""
+    """Drawn nodes of a fabric with their positions, and drawn edges with their links."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -87,7 +94,7 @@ class Topology:
         self.height = self._place()
 
     def _layers(self) -> dict[str, int]:
-        """Return the layer of each node: 0 for hosts; for a switch, hops to the nearest host."""
+        """Return the layer of each node: number of hops to the nearest host (0 for a host)."""
         hosts = [host for host in self.facts.hosts if host in self.neighbours]
         layer = dict.fromkeys(hosts or sorted(self.neighbours)[:1], 0)
         frontier = list(layer)
@@ -105,7 +112,10 @@ class Topology:
         return layer
 
     def _group(self, layers: dict[str, int]) -> None:
-        """Assign every node of the fabric to a drawn node, which may be a group."""
+        """Set ``node_of``: the drawn node, which may be a group, for every node of the fabric.
+
+        ``layers`` has the layer of every node of the fabric.
+        """
         by_layer: dict[int, list[str]] = defaultdict(list)
         for name, layer in layers.items():
             by_layer[layer].append(name)
@@ -119,7 +129,7 @@ class Topology:
                 self._draw_as_one(names[first : first + size], layer)
 
     def _group_hosts(self, names: list[str]) -> None:
-        """Group hosts of one switch, or of one group of switches, into a drawn node."""
+        """Represent the hosts ``names`` by one drawn node for each switch or group of switches."""
         groups: dict[int, list[str]] = defaultdict(list)
         for name in names:
             above = [o for o in sorted(self.neighbours[name], key=natural) if o in self.node_of]
@@ -134,7 +144,7 @@ class Topology:
         self.node_of.update(dict.fromkeys(names, node))
 
     def _place(self) -> int:
-        """Set the positions of nodes; return the height of the drawing."""
+        """Set the positions of all drawn nodes; return the height of the drawing."""
         layers: dict[int, list[Node]] = defaultdict(list)
         for node in self.nodes:
             layers[node.layer].append(node)
@@ -165,14 +175,20 @@ class Topology:
         return 2 * _MARGIN + top * _LAYER + 14
 
     def label_every(self, layer: int, character: float = 7.4) -> bool:
-        """Whether nodes of a layer are far enough apart for names with characters of this width."""
+        """Whether the nodes of a layer are far enough apart to show all their names.
+
+        ``character`` is the width of a character in units of the drawing.
+        """
         nodes = [n for n in self.nodes if n.layer == layer]
         longest = max((len(n.name) for n in nodes), default=1)
         return len(nodes) < 2 or _WIDTH / len(nodes) >= character * longest + 6
 
 
 def _spread(count: int, wanted: list[float]) -> list[float]:
-    """Return horizontal positions: evenly spaced, or near the wanted positions where these fit."""
+    """Return ``count`` horizontal positions: near those in ``wanted``, or at equal distances.
+
+    Equal distances are used if ``wanted`` is empty, too narrow, or does not fit into the drawing.
+    """
     step = _WIDTH / max(count, 1)
     even = [step * (i + 0.5) for i in range(count)]
     if not wanted or max(wanted) - min(wanted) < step * (count - 1) / 2:
@@ -188,7 +204,10 @@ def _spread(count: int, wanted: list[float]) -> list[float]:
 
 
 def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
-    """Return the drawing for the template and the page's script; without ``load``, only totals."""
+    """Return the drawing of the fabric: data for the template, and ``script`` for its script.
+
+    Without ``load`` (utilisation over time), the drawing shows only means over the run.
+    """
     topology = Topology(facts)
     links = facts.links
     whole = np.nan_to_num(links["utilisation"].fill_null(0.0).to_numpy().astype(float))
@@ -236,7 +255,7 @@ def _edge_name(facts: Facts, edge: Edge) -> str:
 
 
 def _summary(topology: Topology) -> str:
-    """Return a sentence on the content of the drawing."""
+    """Return a sentence on the layers of the drawing and the number of nodes in each."""
     counts: dict[int, int] = defaultdict(int)
     for node in topology.nodes:
         counts[node.layer] += node.members
@@ -251,7 +270,10 @@ def _summary(topology: Topology) -> str:
 def _script(
     facts: Facts, topology: Topology, load: LinkLoad | None, used: Floats, lost: Floats
 ) -> dict[str, Any]:
-    """Return the data with which the page's script colours links at any time, and their names."""
+    """Return the data with which the page's script colours and describes links at any time.
+
+    ``used`` and ``lost`` have the utilisation (0 to 1) and the drops of each edge over the run.
+    """
     data: dict[str, Any] = {
         "names": [_edge_name(facts, edge) for edge in topology.edges],
         "whole": [float(f"{v:.3g}") for v in used],
@@ -276,5 +298,8 @@ def _script(
 
 
 def _busiest_moment(over_time: Floats) -> int:
-    """Return the bin with the highest total load: the start of the slider."""
+    """Return the number of the bin with the largest sum of utilisation, where the slider starts.
+
+    ``over_time`` is an array (edges, bins).
+    """
     return int(over_time.sum(axis=0).argmax()) if over_time.size else 0

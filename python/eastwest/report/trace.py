@@ -27,7 +27,7 @@ _MOST_LACKS = 40
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page; its first ``words`` columns hold text, the others numbers."""
+    """A table of a page; the first ``words`` columns contain text, the others numbers."""
 
     title: str
     note: str
@@ -39,14 +39,17 @@ class Table:
 def table_of(
     title: str, note: str, items: Iterable[Any], columns: Mapping[str, Callable[[Any], str]]
 ) -> Table:
-    """Return a table with a row for each item; ``columns`` has functions of an item, by heading."""
+    """Return a table with a row for each item.
+
+    ``columns`` has, by heading, the function that returns the cell of an item.
+    """
     rows = [[write(item) for write in columns.values()] for item in items]
     return Table(title, note, list(columns), rows)
 
 
 @dataclass
 class Section:
-    """A section of the page about a trace: title, charts and tables."""
+    """A section of the page about a trace: title, charts, tables, and shell commands."""
 
     name: str
     title: str
@@ -57,16 +60,17 @@ class Section:
 
 
 def title_of(name: str) -> str:
-    """Return the title of a trace: the last part of its path."""
+    """Return the title of a trace, which is the last part of the path ``name``."""
     return shown(Path(name).name.removesuffix(".tsv") or name, 100)
 
 
 def description_page(
     described: Description, quality: Quality | None = None, made: Mapping[str, Any] | None = None
 ) -> str:
-    """Return the page about one trace; a synthetic trace has a table of distances to the source.
+    """Return the HTML page about one trace of jobs.
 
-    ``made`` has the settings with which a synthetic trace was made.
+    For a synthetic trace, ``quality`` has the distances to the trace from which it was made, and
+    ``made`` the settings of the synthesis.
     """
     parts = []
     if quality is not None:
@@ -89,7 +93,7 @@ def description_page(
 
 
 def comparison_page(first: Description, second: Description, quality: Quality) -> str:
-    """Return the page that compares two traces."""
+    """Return the HTML page that compares two traces; ``quality`` has their distances."""
     names = [title_of(first.name), title_of(second.name)]
     if names[0] == names[1]:
         names = [shown(first.name, 60), shown(second.name, 60)]
@@ -220,7 +224,7 @@ def _shapes(shapes: Shapes) -> Section:
 
 
 def _median_of(name: str) -> Callable[[Shape], str]:
-    """Return the function that writes a shape's median of a quantity."""
+    """Return the function that returns a shape's median of the quantity ``name`` as text."""
     if name.endswith("bytes"):
         return lambda shape: units.size(shape.median[name])
     write = units.span if name.endswith("_s") else units.count
@@ -228,7 +232,7 @@ def _median_of(name: str) -> Callable[[Shape], str]:
 
 
 def share(value: float) -> str:
-    """Return a share as a percentage, or as text where it is almost zero."""
+    """Return a share as a percentage: ``12 %``; ``< 0.01 %`` for shares below 0.0001."""
     return "< 0.01 %" if 0 < value < 1e-4 else units.percent(value)
 
 
@@ -276,29 +280,29 @@ def _arrival(arrival: Arrival) -> Section:
 
 
 def interval(estimate: Hurst) -> str:
-    """Return the 95 % interval of an estimate of the Hurst parameter as text."""
+    """Return the 95 % confidence interval of a Hurst parameter as text: ``0.61 to 0.74``."""
     return f"{estimate.low:.2f} to {estimate.high:.2f}"
 
 
 def verdict(quality: Quality) -> str:
-    """Return a sentence on the distance between a trace and its source."""
+    """Return a sentence on how many distances between a trace and its source are within limits."""
     rows = len(quality.rows)
     if quality.inside:
-        text = f"All {rows} distances to the source are within"
+        text = f"All {rows} distances to the source are within their limits"
     else:
-        text = f"{quality.outside} of {rows} distances to the source are above"
+        text = f"{quality.outside} of {rows} distances to the source are above their limits"
     return (
-        f"{text} the limit that {units.percent(CONFIDENCE)} of the source's own "
-        f"resamples keep. {units.percent(quality.own_share)} of these resamples keep "
-        "the limit in every row."
+        f"{text}. {units.percent(CONFIDENCE)} of random resamples of the source keep each "
+        f"limit; {units.percent(quality.own_share)} of the resamples keep all limits."
     )
 
 
 def quality_rows(quality: Quality) -> list[list[str]]:
-    """Return the distances between a trace and its source as rows.
+    """Return a row for each quantity in which a trace is compared with its source, as text.
 
-    Columns: quantity, distance measure, distance, median and 95 % limit of the distances of the
-    source's own resamples, verdict.
+    Columns: quantity, distance measure, distance between trace and source, median and 95th
+    percentile of the distances between the source and random resamples of it, and ``inside`` or
+    ``outside`` this percentile.
     """
     return [
         [
@@ -317,15 +321,18 @@ QUALITY_HEADINGS = ("quantity", "distance", "here", "own median", "own 95 %", "v
 
 
 def quality_section(quality: Quality, hint: str) -> Section:
-    """Return the section with the table of distances."""
+    """Return the section with the table of distances between a trace and its source.
+
+    ``hint`` is the text below the title.
+    """
     note = (
         f"Own: distances between the source and {REPLICATES:,} resamples of it; a "
         f"resample has {quality.drawn} of its {quality.windows} windows of "
         f"{units.span(quality.window_s)}, drawn with replacement. Inside: the "
-        "distance is no larger than 95 % of these."
+        "distance of the trace is not above “own 95 %”, the 95th percentile of own distances."
     )
     if quality.windows < FEW_WINDOWS:
-        note += " So few windows tell little about the variation of the source."
+        note += f" {quality.windows} windows tell little about the variation of the source."
     table = Table("Distances", note, QUALITY_HEADINGS, quality_rows(quality), 2)
     return Section("quality", "Distance to the source", hint, tables=[table])
 
@@ -336,14 +343,14 @@ def _made_words(made: Mapping[str, Any]) -> str:
         "seed": "seed {}",
         "draws": "draw {}",
         "source": "source {}",
-        "nodes": "then scaled to nodes {}; distances are those before scaling",
+        "nodes": "then scaled by numbers of nodes {}; distances are those before scaling",
     }
     said = [text.format(shown(made[key], 60)) for key, text in words.items() if made.get(key)]
     return (", ".join(said) + ".").capitalize() if said else ""
 
 
 def account_section(account: Sequence[Entry]) -> Section:
-    """Return the section on what the import left out, changed and noted."""
+    """Return the section on records that the import left out, changed, or noted."""
     rows = [
         [
             each.kind,
@@ -364,7 +371,10 @@ def account_section(account: Sequence[Entry]) -> Section:
 
 
 def mpi_page(name: str, about: Mapping[str, Any]) -> str:
-    """Return the page about the trace of an MPI program, from the content of its ``trace.json``."""
+    """Return the HTML page about the trace of an MPI program.
+
+    ``name`` is the path of the trace, ``about`` the content of its ``trace.json``.
+    """
     calls = about.get("calls")
     rows = [
         [shown(call, 40), units.count(number)]

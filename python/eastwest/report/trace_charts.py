@@ -1,4 +1,4 @@
-"""Charts of the page about a trace: bytes per job, files, task times, arrivals."""
+"""Charts of the page about a trace: bytes per job, uses of files, task times, arrivals of jobs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _BYTES_OF_JOBS = ("bytes", "size", "share of jobs")
 
 
 def access_charts(access: Access) -> list[Chart]:
-    """Return charts of bytes per job, and of popularity and re-access of files."""
+    """Return charts of bytes per job, of uses of files by rank, and of times between uses.
+
+    The charts of files are left out if the trace does not name files.
+    """
     found = []
     if access.sizes:
         curves = [(WORDS[name], sizes.curve) for name, sizes in access.sizes.items()]
@@ -52,7 +55,10 @@ def access_charts(access: Access) -> list[Chart]:
 
 
 def side_by_side(pair: Sequence[tuple[str, Description]]) -> list[Chart]:
-    """Return charts of bytes per job of several traces: one each for input, shuffle and output."""
+    """Return up to three charts that compare traces: input, shuffle and output bytes per job.
+
+    ``pair`` has each trace with its name.
+    """
     found = []
     for name in BYTES:
         known = [(label, d.access.sizes[name]) for label, d in pair if name in d.access.sizes]
@@ -66,7 +72,7 @@ def side_by_side(pair: Sequence[tuple[str, Description]]) -> list[Chart]:
 
 
 def task_times(tasks: Mapping[str, Durations]) -> Chart:
-    """Return a chart of the durations of task attempts, one curve for each kind of task."""
+    """Return a chart of the durations of task attempts, with a curve for each kind of task."""
     curves = [(shown(kind, 20), each.curve) for kind, each in list(tasks.items())[:6]]
     note = "Share of successful attempts that take at most this time."
     axes = ("duration", "span", "share of attempts")
@@ -82,9 +88,11 @@ def _curves(
     curves: Sequence[tuple[str, tuple[Floats, Floats]]],
     axes: tuple[str, str, str],
 ) -> Chart:
-    """Return a chart of cumulative shares on a logarithmic axis; zeros are at its left end.
+    """Return a chart of cumulative shares of values on a logarithmic axis.
 
-    ``axes`` has the label and the unit of the values, and the label of the shares.
+    ``curves`` has (name, (values in ascending order, share up to each value)); values of 0 are at
+    the left end of the axis. ``axes`` has the label of the values, the name of their format, and
+    the label of the shares.
     """
     label, unit, what = axes
     positive = np.concatenate([v[v > 0] for _, (v, _) in curves] or [np.ones(1)])
@@ -113,7 +121,7 @@ def _curves(
 
 
 def _popularity(files: Files) -> Chart:
-    """Return a chart of uses of files by rank."""
+    """Return a chart of the number of uses of each file, against the rank of the file."""
     ranks, uses = files.ranks
     zipf = "" if files.zipf is None else f", about as rank to the power −{files.zipf:.2f}"
     chart = Chart(
@@ -132,7 +140,7 @@ def _popularity(files: Files) -> Chart:
 
 
 def arrival_charts(arrival: Arrival) -> list[Chart]:
-    """Return charts of jobs and bytes over time, and of the autocorrelation of numbers of jobs."""
+    """Return charts of jobs over time, of bytes over time, and of the autocorrelation of jobs."""
     found = [
         _over_time(arrival, "jobs", arrival.counts, "count", "Jobs submitted"),
         _over_time(arrival, "moved", arrival.moved_bytes, "size", "Bytes of the jobs submitted"),
@@ -158,7 +166,10 @@ def arrival_charts(arrival: Arrival) -> list[Chart]:
 
 
 def _over_time(arrival: Arrival, name: str, values: Floats, unit: str, what: str) -> Chart:
-    """Return a chart of sums over intervals of the trace's time."""
+    """Return a chart of ``values``, one for each interval of ``arrival.step_s`` seconds.
+
+    ``unit`` is ``count`` for jobs or ``size`` for bytes; ``what`` begins the title.
+    """
     step = arrival.step_s
     chart = Chart(
         f"over-time-{name}",

@@ -1,9 +1,10 @@
-"""Energy, runtime and latency of several results in one chart: a triangle for each.
+"""Energy, runtime and latency of several results in one chart, with a triangle for each result.
 
-Each corner is one of the three metrics, from zero in the middle to the largest of the results at
-the rim: a smaller triangle is better. The table names each result that another result beats in all
-three metrics: a beaten result is not the best, however energy and time are weighted. Ideal sleep is
-a bound that cannot be built, so a result with ideal sleep does not count as beating another.
+Each corner is one of the three metrics, from 0 in the middle to the largest value of the results at
+the rim: a smaller triangle is better. The table tells which results another result beats: it is
+better in one metric and not worse in the others. A beaten result is not the best for any weights of
+energy and time. Ideal sleep is a bound that cannot be built, so a result with ideal sleep does not
+beat others.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ _HEADS = {_JOBS: "runtime", _FLOWS: "completion"}
 
 
 def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] | None:
-    """Return the chart and its table; None where no link slept or a number is missing."""
+    """Return the chart and its table as data for the template.
+
+    None if no link slept in any result, or a result lacks a metric.
+    """
     if not any((pick(r.summary, "energy_j", "of_always_on") or 1.0) < 1 for r in results):
         return None
     with_jobs = all(pick(r.summary, "jobs", "count") for r in results)
@@ -72,7 +76,7 @@ def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] 
 
 
 def _is_bound(result: Result) -> bool:
-    """Whether links of a result slept without transition time and power."""
+    """Whether a result has ideal sleep: links slept, with the least energy that is possible."""
     awake, ideal = (pick(result.summary, "energy_j", f"of_{o}") for o in ("always_on", "ideal"))
     return awake is not None and ideal is not None and awake < 1 and ideal <= 1 + 1e-9
 
@@ -113,7 +117,10 @@ def _spoke(angle: float) -> str:
 
 
 def _corners(axes: Sequence[Metric], most: Sequence[float]) -> list[dict[str, Any]]:
-    """Return position, name and value at the rim of each corner."""
+    """Return for each corner a mapping: position and anchor of its label, name, value at the rim.
+
+    ``axes`` are the metrics, ``most`` their values at the rim.
+    """
     anchors = ("middle", "end", "start")
     places = ((_MIDDLE[0], 22.0), (WIDTH - 8.0, 352.0), (8.0, 352.0))
     return [

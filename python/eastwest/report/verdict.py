@@ -1,4 +1,4 @@
-"""Verdicts on a result as sentences, which the reader should know before any chart."""
+"""Verdicts on a result: sentences at the top of its page, such as that packets were dropped."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from eastwest.views.labels import as_sentence, plural, seconds, shown
 from eastwest.views.latency import finished
 from eastwest.views.series import percentile
 
-#: A class and a sentence: ``good``, ``look`` (needs attention) or ``bad`` (a failure).
+#: (class, sentence); the class is ``good``, ``look`` (needs attention) or ``bad`` (a failure).
 Verdict = tuple[str, str]
 #: Maximum number of purposes of flows in the sentence about timeouts.
 _MOST_PURPOSES = 3
-#: Maximum of the bytes of requests to a sender, as a share of the bytes to a round's receiver.
+#: A host is a receiver of rounds if it gets more than this share of the bytes of the host that gets
+#: the most; other hosts are senders, which get only requests.
 _REQUESTS = 0.05
 
 
@@ -50,7 +51,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
 
 
 def _mode(facts: Facts) -> Iterator[Verdict]:
-    """Yield verdicts on the accuracy of an approximate result."""
+    """Yield verdicts on the accuracy of a flow-level result; none for packet level."""
     for text in (fidelity.error(facts.result.summary), fidelity.warning(facts.result.summary)):
         if text:
             yield "look", shown(text, 400) + "."
@@ -61,9 +62,9 @@ _LOW_GOODPUT = 0.2
 
 
 def _rounds(facts: Facts) -> Iterator[Verdict]:
-    """Yield a verdict on rounds with a goodput far below the rate of their receiver's link.
+    """Yield a verdict if the goodput of rounds is far below the rate of the receiver's link.
 
-    With several receivers there is no verdict, because no single link limits the goodput.
+    There is no verdict with several receivers, because then no single link limits the goodput.
     """
     goodput = pick(facts.result.summary, "rounds", "goodput_bps")
     names = facts.result.rounds["workload"].unique().to_list() if goodput else []
@@ -162,10 +163,10 @@ def _timeouts(facts: Facts) -> Iterator[Verdict]:
 
 
 def _by_purpose(hit: pl.DataFrame, done: pl.DataFrame) -> str:
-    """Return medians of flows with and without a timeout as text, for the purposes with most hits.
+    """Return median completion times of flows with and without a timeout as text.
 
-    Flows are compared with those of their workload and purpose only, because a shuffle takes longer
-    than a request also without a timeout.
+    ``hit`` are flows with timeouts, ``done`` all complete flows. Flows of each workload and purpose
+    are compared separately, because a shuffle takes longer than a request even without a timeout.
     """
     kind = ["workload", "purpose"]
     counts = hit.group_by(kind).len().sort(["len", *kind], descending=[True, False, False])
@@ -189,7 +190,7 @@ def _median(flows: pl.DataFrame) -> str:
 
 
 def _pauses(facts: Facts) -> Iterator[Verdict]:
-    """Yield verdicts on the effect of PFC, and on a deadlock that ended the run."""
+    """Yield verdicts on a deadlock that ended the run, and on pauses by PFC."""
     stuck = deadlock(facts.result.summary)
     if stuck is not None:
         yield "bad", f"The run was {stuck}."
@@ -204,10 +205,10 @@ def _pauses(facts: Facts) -> Iterator[Verdict]:
         )
 
 
-#: Utilisation (share of time) of the busiest link below which a run counts as mostly idle.
+#: Utilisation (share of time) of the busiest link below which links were almost idle.
 _IDLE = 0.02
-#: Minimum share of flows with timeouts in the sum of all completion times: from this share on, the
-#: timeouts explain idle links.
+#: Timeouts explain idle links if flows with timeouts have more than this share of the sum of all
+#: completion times.
 _WAITED = 0.5
 
 
@@ -234,7 +235,7 @@ def _bottleneck(facts: Facts) -> Iterator[Verdict]:
 
 
 def _idle(facts: Facts) -> str:
-    """Return a sentence on links that were almost idle: the reason, or what to do."""
+    """Return a sentence on almost idle links: timeouts as the reason, or what to measure."""
     done = finished(facts.result)
     waited, taken = (
         float(flows["fct_us"].sum()) for flows in (done.filter(pl.col("timeouts") > 0), done)
@@ -248,7 +249,7 @@ def _idle(facts: Facts) -> str:
 
 
 def _oversubscription(facts: Facts) -> Iterator[Verdict]:
-    """Yield a verdict on each over-subscribed tier of links that is idle for most of the run."""
+    """Yield a verdict on each over-subscribed tier whose busiest link was almost idle."""
     if not facts.flows.height:
         return
     for below, above, ratio in words.oversubscribed(facts.links, words.upward_tiers(facts.links)):
@@ -271,7 +272,7 @@ def _host_cores(facts: Facts) -> list[str]:
 
 
 def _few_flows(facts: Facts) -> Iterator[Verdict]:
-    """Yield a verdict on a run in which a few flows take most of the time."""
+    """Yield a verdict if few flows take more than half of the run after all others have ended."""
     summary = facts.result.summary
     few = few_flows(
         facts.flows.lazy(), pick(summary, "flows", "count"), pick(summary, "simulated_s")

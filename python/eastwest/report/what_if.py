@@ -1,8 +1,8 @@
-"""Page of what-if: the transactions of a trace in several cases, side by side.
+"""Page of ``eastwest what-if``: the transactions of a trace in several cases, side by side.
 
 A case may have several seeds, common to all cases. The numbers of a case are then means over the
-seeds with their 95 % intervals (Student t), and changes against the first case compare runs of the
-same seed (paired), see ``stats``.
+seeds with their 95 % confidence intervals (Student t). Changes against the first case compare runs
+with the same seed in pairs.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ from eastwest.views.what_if import (
 
 _BAR = 22
 _GAP = 12
-#: Maximum number of services with a colour of their own; the network has another.
+#: Maximum number of services with separate colours; the network and all other services have one
+#: colour each.
 _MOST_SERVICES = SHADES - 2
 _MOST_ROWS = 40
 #: Maximum number of runs in the table of folders.
 _MOST_FOLDERS = 400
 _WORKLOAD = re.compile(r"(workload\.\d+)\..*", re.DOTALL)
-#: Keys of a workload's settings that show its purpose.
+#: Keys of a workload's settings that show the purpose of the workload.
 _TELLING = {"name", "kind", "input", "shuffle", "output", "load", "bytes", "file"}
 OTHERS = "others"
 
@@ -101,12 +102,15 @@ def _metrics(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
     return rows
 
 
-#: A value, its interval, and its change against the first case, as text.
+#: (value, confidence interval, change against the first case) as texts.
 Cell = tuple[str, str, str]
 
 
 def _cells(all_values: Sequence[Values], write: Callable[[float | None], str]) -> list[Cell]:
-    """Return values as text, each with its change against the first."""
+    """Return a cell for each case: mean over the seeds, interval, change against the first case.
+
+    ``all_values`` has the values of each case, one for each seed.
+    """
     cells = []
     for place, values in enumerate(all_values):
         if values is None:
@@ -121,7 +125,7 @@ def _cells(all_values: Sequence[Values], write: Callable[[float | None], str]) -
 
 
 def _between(interval: stats.Interval, write: Callable[[float | None], str]) -> str:
-    """Return an interval as text; an empty text without one, or where both ends are equal."""
+    """Return an interval as text: ``1 ms to 2 ms``; empty if it is missing or has equal ends."""
     if interval.low is None or interval.high is None:
         return ""
     low, high = write(max(0.0, interval.low)), write(interval.high)
@@ -129,7 +133,7 @@ def _between(interval: stats.Interval, write: Callable[[float | None], str]) -> 
 
 
 def _change(by: stats.Interval) -> str:
-    """Return a change with its interval as text."""
+    """Return a ratio and its confidence interval as changes: ``+12 % (+3 % to +20 %)``."""
     between = _between(by, lambda value: change(value or 0.0))
     return change(by.value) + (f" ({between})" if between else "")
 
@@ -159,8 +163,8 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
         )
     if len(cases[0].results) > 1:
         said.append(
-            f"Numbers are means over {len(cases[0].results)} seeds, intervals cover the true mean "
-            "with 95 %; changes compare runs of the same seed."
+            f"Numbers are means over {len(cases[0].results)} seeds with their 95 % confidence "
+            "intervals; changes compare runs of the same seed."
         )
     return said
 
@@ -171,7 +175,10 @@ def _waiting(case: Shown) -> str:
 
 
 def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
-    """Return a chart of median and 99th percentile of every case with their intervals."""
+    """Return a chart of response times as multiples of those in the first case, with intervals.
+
+    It has the median and the 99th percentile of each case. None with a single seed.
+    """
     if len(cases[0].results) < 2:
         return None
     found = []
@@ -185,9 +192,9 @@ def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | No
         return None
     chart = Chart(
         "intervals",
-        "How sure the differences are",
+        "How certain the differences are",
         "Median and 99th percentile of response times as multiples of those of "
-        f"“{names[0]}” with the same seed: mean over the seeds, bar: its 95 % "
+        f"“{names[0]}” with the same seed: mean over the seeds; a bar is its 95 % "
         "interval.",
         Scale("linear", 0.0, len(names), "case"),
         Scale(
@@ -231,7 +238,11 @@ def _response(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
 
 
 def _slowdown_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
-    """Return a chart of the slowdown of each transaction against the first case, by seed."""
+    """Return a chart of the distribution of slowdown against the first case, for each other case.
+
+    Slowdown is the response time of a recorded transaction divided by its response time in the
+    first case with the same seed. None without transactions in both.
+    """
     base = recorded_means(cases[0])
     curves = []
     for name, case in zip(names[1:], cases[1:], strict=True):
@@ -276,7 +287,10 @@ def _slowdown_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | Non
 
 
 def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Chart:
-    """Return a chart of the time of an average transaction by service: one bar for each case."""
+    """Return a chart of mean time on the critical path of a transaction, with a bar for each case.
+
+    ``by_service`` has, for each case, the mean time in s by service and for the network.
+    """
     services = [name for name in by_service[0] if name != NETWORK][:_MOST_SERVICES]
     parts = [NETWORK, *services, OTHERS]
     values = []
@@ -315,7 +329,10 @@ def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) ->
 def _services(
     runs: Sequence[Sequence[dict[str, float]]], order: Iterable[str]
 ) -> list[tuple[str, list[Cell]]]:
-    """Return rows of a table: service, and a time of each case with interval and change."""
+    """Return (service, cells) for at most 40 services; there is a cell for each case.
+
+    ``runs`` has the time in s by service for each run of each case, ``order`` the services.
+    """
     return [
         (shown(name, 60), _cells(of_each(runs, name), units.span))
         for name in itertools.islice(order, _MOST_ROWS)
@@ -323,17 +340,17 @@ def _services(
 
 
 def _operations(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
-    """Return rows of the 99th percentile of times of calls between components, by service."""
+    """Return (called service, cells); the cell of a case has the 99th percentile of call times."""
     found = [[call_times(result) for result in case.results] for case in cases]
     first = found[0][0]
     return _services(found, sorted(first, key=lambda name: (-first[name], name)))
 
 
 def _settings(rows: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
-    """Return the settings that differ.
+    """Return the rows of settings without details of workloads that the first case lacks.
 
-    Settings of a workload that the first case does not have are left out, except those in
-    ``_TELLING``.
+    ``rows`` has the path of each setting that differs and its values in the cases. Of a workload
+    that the first case lacks, only settings with keys in ``_TELLING`` are returned.
     """
     own = {_WORKLOAD.sub(r"\1", path) for path, values in rows if values[0] != ABSENT}
     return [

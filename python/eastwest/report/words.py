@@ -1,6 +1,7 @@
-"""Description of the simulated system, from the result's tables and not from its scenario.
+"""Description of the simulated system as texts, from the tables and the summary of a result.
 
-The description is therefore correct for every kind of fabric and workload, and for old results.
+Only faults are read from the scenario, so the description is also correct for old results, and for
+every kind of fabric and workload.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from eastwest.views.settings import flat, tree
 from eastwest.views.summary import without_packets
 from eastwest.work_units import Unit, first_unit, window_words
 
-#: Kinds of packets for which drops are counted, and their names.
+#: Name of each kind of packet for which drops are counted, by the end of the column ``drops_…``.
 DROP_KINDS = {
     "data": "data",
     "retransmission": "retransmission",
@@ -35,7 +36,7 @@ DROP_KINDS = {
     "datagram": "datagram",
 }
 
-#: Columns that count drops by cause, and the names of the causes.
+#: Name of each cause of drops, by the column of the table ``links`` that counts these drops.
 DROP_CAUSES = {
     "drops_queue_full": "full queue",
     "lost_random": "random loss",
@@ -48,7 +49,7 @@ DROP_CAUSES = {
 
 
 def fabric(result: Result) -> list[str]:
-    """Return sentences on nodes, rates and over-subscription."""
+    """Return sentences on the nodes, the link rates and the over-subscription of the fabric."""
     links = result.links
     if links.height == 0:
         return ["The fabric has no links."]
@@ -76,7 +77,7 @@ def fabric(result: Result) -> list[str]:
 
 
 def upward_tiers(links: pl.DataFrame) -> list[str]:
-    """Return the tiers of links that lead upwards, beginning at the hosts."""
+    """Return the tiers in the table ``links`` that lead upwards, beginning at the hosts."""
     return [tier for tier in upward(links) if tier.endswith("-up")]
 
 
@@ -86,7 +87,11 @@ def _oversubscription(links: pl.DataFrame, tiers: list[str]) -> Iterator[str]:
 
 
 def oversubscription(below: str, above: str, ratio: float) -> str:
-    """Return a sentence, without a full stop, on a tier of links and the tier below it."""
+    """Return a sentence, without a full stop, on an over-subscribed tier of links.
+
+    ``below`` and ``above`` are the lower and the over-subscribed tier; ``ratio`` is the sum of
+    rates of the lower tier divided by that of the upper tier.
+    """
     return (
         f"Links from {tier_words(above)} are over-subscribed {ratio:.3g}:1: links from "
         f"{tier_words(below)} have together {ratio:.3g} times their rate"
@@ -94,7 +99,10 @@ def oversubscription(below: str, above: str, ratio: float) -> str:
 
 
 def oversubscribed(links: pl.DataFrame, tiers: list[str]) -> Iterator[tuple[str, str, float]]:
-    """Yield (lower tier, upper tier, ratio of rates) where the upper tier has the lower rate."""
+    """Yield (lower tier, upper tier, ratio) for each over-subscribed upper tier of links.
+
+    The ratio is the sum of rates of the lower tier divided by that of the upper tier, above 1.
+    """
     for below, above in itertools.pairwise(tiers):
         into = _float(links.filter(pl.col("tier") == below)["rate_bps"].sum())
         out = _float(links.filter(pl.col("tier") == above)["rate_bps"].sum())
@@ -103,7 +111,7 @@ def oversubscribed(links: pl.DataFrame, tiers: list[str]) -> Iterator[tuple[str,
 
 
 def workload(result: Result) -> list[str]:
-    """Return a sentence on each workload."""
+    """Return a sentence for each workload: number of jobs, tasks or flows, and their bytes."""
     said = []
     jobs, flows = result.jobs, result.flows
     for (name,), part in jobs.group_by("workload", maintain_order=True):
@@ -128,7 +136,7 @@ def workload(result: Result) -> list[str]:
 
 
 def headlines(result: Result) -> list[tuple[str, str, str]]:
-    """Return name, value and remark of the numbers at the top of the page."""
+    """Return (name, value, remark) of each number at the top of the page, all as text."""
     s = result.summary
 
     def number(*path: str) -> str:
@@ -176,12 +184,16 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
 
 
 def carried(result: Result) -> tuple[int, int]:
-    """Return the number of packets sent and the number dropped, each over all links."""
+    """Return (packets sent, packets dropped), each the sum over all links."""
     return _int(result.links["packets"].sum()), _int(result.links["drops"].sum())
 
 
 def latency_rows(result: Result) -> list[list[str]]:
-    """Return percentiles of packet latency by class and kind of packet, as rows."""
+    """Return a row for each traffic class and kind of packet, all cells as text.
+
+    Columns: class, kind, number of packets, and latency: median, 90th, 99th and 99.9th percentile,
+    maximum.
+    """
     rows = []
     for (name, kind), part in result.latency.group_by("class", "kind", maintain_order=True):
         seen = _int(part["count"].sum())
@@ -194,11 +206,12 @@ def latency_rows(result: Result) -> list[list[str]]:
 
 
 def purpose_rows(result: Result) -> list[list[str]]:
-    """Return rows on flows by their purpose.
+    """Return a row for each purpose of flows, all cells as text.
 
-    A row has the number of flows with retransmissions and with timeouts, not the sum of the flows'
-    counters: two messages in flight on one connection both count a retransmission, so that the sum
-    is not the number of retransmissions in the summary.
+    Columns: purpose, number of flows, sum of bytes, completion time (median, 99th percentile,
+    maximum), flows with retransmissions, flows with timeouts. The last two are numbers of flows:
+    two messages in flight on one connection both count a retransmission, so the sum of the flows'
+    counters would be larger than the number of retransmissions in the summary.
     """
     rows = []
     for (name,), part in result.flows.group_by("purpose", maintain_order=True):
@@ -216,7 +229,11 @@ def purpose_rows(result: Result) -> list[list[str]]:
 
 
 def workload_rows(result: Result) -> list[list[str]]:
-    """Return rows on each workload in its own unit, also while another workload was active."""
+    """Return rows on the durations of each workload's units of work, all cells as text.
+
+    Columns: workload, period (the whole run, a window, or while another workload was active),
+    number of units, mean, median, 99th and 99.9th percentile, maximum.
+    """
     s = result.summary
     workloads = s.get("workloads", {})
     rows = []
@@ -241,9 +258,10 @@ def _measure_row(name: str, when: str, unit: Unit, measures: Mapping[str, Any]) 
 
 
 def drop_table(result: Result) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows of a table of drops and marks by tier; no rows without any.
+    """Return (headings, rows) of a table of dropped and marked packets by tier of links.
 
-    Kinds of packets of which none was dropped have no column.
+    Kinds of packets without drops have no column. Without any drops and marks, both lists are
+    empty.
     """
     links = result.links
     columns = {f"drops_{kind}": name for kind, name in DROP_KINDS.items()}
@@ -259,7 +277,10 @@ def drop_table(result: Result) -> tuple[list[str], list[list[str]]]:
 
 
 def drop_causes(result: Result) -> str:
-    """Return the causes of drops with their counts; an empty text where they were not counted."""
+    """Return the causes of drops and their numbers: ``full queue 12, early drop 3``.
+
+    The text is empty without drops, or if their causes were not counted.
+    """
     counts = {
         words: _int(result.links[column].sum())
         for column, words in DROP_CAUSES.items()
@@ -269,7 +290,7 @@ def drop_causes(result: Result) -> str:
 
 
 def marked(result: Result) -> str:
-    """Return the number of packets that queues marked (ECN) as text; empty where there is none."""
+    """Return a sentence on the number of packets that queues marked (ECN); empty without marks."""
     if "marks" not in result.links.columns:
         return ""
     marks = _int(result.links["marks"].sum())
@@ -277,7 +298,7 @@ def marked(result: Result) -> str:
 
 
 def faults(result: Result) -> list[str]:
-    """Return a line on each fault of the scenario."""
+    """Return the settings of each fault in the scenario as a line of text."""
     listed = tree(result).get("fault", [])
     return [
         units.clean(", ".join(f"{key} {value}" for key, value in flat(fault, "")), 300)
@@ -287,7 +308,10 @@ def faults(result: Result) -> list[str]:
 
 
 def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
-    """Return the links with the highest utilisation, as rows."""
+    """Return a row for each of the ``most`` links with the highest utilisation, as text.
+
+    Columns: link, tier, rate, utilisation, bytes, drops, longest queue in bytes and in time.
+    """
     top = result.links.sort(["utilisation", "link"], descending=[True, False]).head(most)
     return [
         [

@@ -1,4 +1,4 @@
-"""Jobs and tasks over time: running tasks, jobs as bars, and tasks of each host."""
+"""Charts of jobs and tasks over time: running tasks, jobs as bars, and tasks of each host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINS = 900
 
 
 def charts(facts: Facts) -> list[Chart]:
-    """Return charts of jobs and tasks over time, where there were any."""
+    """Return charts of jobs and tasks over time; none for a run without jobs and tasks."""
     drawn = []
     if facts.tasks.height:
         drawn.append(running(facts))
@@ -32,7 +32,7 @@ def charts(facts: Facts) -> list[Chart]:
 
 
 def running(facts: Facts) -> Chart:
-    """Return a chart of running maps and reduces over time, stacked."""
+    """Return a chart of the number of running maps, and of reduces on top, over time."""
     tasks = facts.tasks
     bins = Bins(facts.end / _BINS, _BINS)
     values = [concurrency(tasks.filter(pl.col("kind") == kind), bins.edges) for kind in KINDS]
@@ -62,7 +62,7 @@ def running(facts: Facts) -> Chart:
 
 
 def jobs(facts: Facts) -> Chart:
-    """Return a chart with a bar for each job, from submission to end, in the fewest lanes."""
+    """Return a chart with a bar for each job from submission to end; jobs side by side in lanes."""
     table = facts.jobs
     kept = table.sort("runtime_s", descending=True).head(MOST_JOBS)
     kept = kept.sort("submitted_s", "finished_s", "job")
@@ -123,13 +123,16 @@ def jobs(facts: Facts) -> Chart:
 
 
 def _bar(chart: Chart, start: float, end: float, top: float, thick: float) -> str:
-    """Return the path of a bar; the border keeps a bar of no length visible."""
+    """Return the SVG path of a bar from ``start`` to ``end`` in s; ``top``, ``thick`` in pixels."""
     left, right = (round(float(v)) for v in chart.points([start, end], [0, 0])[0])
     return f"M{left} {top:.1f}H{right}v{thick:.1f}H{left}z"
 
 
 def hosts(facts: Facts) -> Chart:
-    """Return a chart of the running tasks of each host, or each group of hosts, over time."""
+    """Return a heat map of running tasks over time, with a row for each host or group of hosts.
+
+    The row of a group shows the mean of its hosts.
+    """
     tasks = facts.tasks
     numbers = sorted(set(tasks["host"].to_list()))
     group = -(-len(numbers) // _MOST_ROWS)

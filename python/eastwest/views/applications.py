@@ -1,4 +1,4 @@
-"""Numbers of applications: their operations and requests, their counters, and their measures."""
+"""Measured durations and counters of the applications of a run, as numbers and histograms."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from eastwest.views.series import Floats
 
 @dataclass(frozen=True)
 class Measure:
-    """Durations that an application has measured under one name."""
+    """Statistics of the durations that an application has measured under one name."""
 
     workload: str
     #: Name of the measure without its unit, such as ``query``.
     name: str
-    #: Number of durations; mean, percentiles and maximum in µs; by the name in the summary.
+    #: Statistics by their name in the summary: ``count``; ``mean``, ``p50``, ``max`` … in µs.
     statistics: Mapping[str, float]
 
 
 def all_of(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the part of a summary with the numbers of each application, by workload."""
+    """Return the measures and counters of applications in a run's summary, by workload name."""
     own = summary.get("applications")
     if not isinstance(own, Mapping):
         return {}
@@ -34,7 +34,7 @@ def all_of(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def measures(summary: Mapping[str, Any]) -> Iterator[Measure]:
-    """Yield the measures of all applications of a run that have at least one duration."""
+    """Yield the measures with at least one duration, of all applications in a run's summary."""
     for workload, own in all_of(summary).items():
         for key, found in own.items():
             if key.endswith("_us") and isinstance(found, Mapping) and pick(found, "count"):
@@ -42,7 +42,7 @@ def measures(summary: Mapping[str, Any]) -> Iterator[Measure]:
 
 
 def counters(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """Yield (workload, counter, value) of all applications of a run."""
+    """Yield (workload name, counter name, value) for all applications in a run's summary."""
     for workload, own in all_of(summary).items():
         found = own.get("counters")
         for name in found if isinstance(found, Mapping) else ():
@@ -52,9 +52,10 @@ def counters(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
 
 
 def distribution(result: Result, measure: Measure) -> pl.DataFrame:
-    """Return the histogram of a measure: ``upper_us`` and ``count``, in ascending order.
+    """Return the histogram of a measure: one row for each bucket, in ascending order.
 
-    The upper bound of the last bucket is the longest duration.
+    Columns: ``upper_us``, the upper bound of the bucket, and ``count``. The upper bound of the last
+    bucket is the longest duration.
     """
     rows = result.application_times.filter(
         (pl.col("workload") == measure.workload) & (pl.col("measure") == measure.name)
@@ -65,12 +66,15 @@ def distribution(result: Result, measure: Measure) -> pl.DataFrame:
 
 
 def shares(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Return the upper bounds of the buckets of a histogram in s, and the share up to each."""
+    """Return the upper bounds of a histogram's buckets in s, and shares of durations up to them.
+
+    ``histogram`` is a table as from :func:`distribution`; shares are from 0 to 1.
+    """
     counts = np.cumsum(histogram["count"].to_numpy().astype(np.float64))
     return histogram["upper_us"].to_numpy() / 1e6, counts / counts[-1]
 
 
 def at_share(histogram: pl.DataFrame, share: float) -> float:
-    """Return the duration in s that a share of a histogram does not exceed; NaN if it is empty."""
+    """Return the quantile ``share`` (0 to 1) of a histogram of durations in s; NaN if empty."""
     found = quantile(histogram, share)
     return float("nan") if found is None else found / 1e6

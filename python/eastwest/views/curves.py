@@ -1,4 +1,4 @@
-"""Points of a sweep as curves: a metric over one setting, one curve per value of the others."""
+"""Curves of a sweep: a metric against one setting, with a curve for each value of the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from eastwest.views.labels import shown
 from eastwest.views.metrics import Metric, made
 from eastwest.views.sweep import Estimate
 
-#: Functions that format the numbers of an axis, by the suffix of the setting's column of numbers.
+#: Functions that format the numbers of an axis, by the end of the name of the column with these
+#: numbers, such as ``_packets`` for ``limit_packets``.
 _WRITTEN: dict[str, Callable[[float | None], str]] = {
     "_s": units.span,
     "_bps": units.rate,
@@ -48,10 +49,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """Curve of a metric: indices into the values of the axis, and the estimate at each of them."""
+    """Curve of a metric: its name, and an estimate at some values of the axis."""
 
     name: str
-    #: Indices into the values of the axis, in the order of the points.
+    #: For each estimate, the index of its value in ``names`` of the axis.
     places: list[int]
     estimates: list[Estimate]
 
@@ -79,14 +80,16 @@ def curves(
 ) -> Curves:
     """Return a metric of a sweep along the setting ``x``, one curve for each value of ``by``.
 
-    ``measure`` is the name of the metric; by default, it is the first metric of the sweep's table.
-    By default, ``x`` is the setting with the most values, and ``by`` are all others that vary.
-    ``where`` selects points by settings.
-    Settings are paths or their last parts, keys of tables (``fabric.queue.kind``), and ``case`` for
-    the names of cases; ``x`` and ``by`` may be the columns of their numbers, such as
-    ``fabric.queue.threshold_packets``. With several settings in ``x``, each point has the value of
-    the first of them that it has. Raises ``InputError`` for names that the sweep does not have, and
-    where points would coincide.
+    ``measure`` is the name of the metric (default: the first metric of the sweep's table), ``x`` is
+    the setting on the horizontal axis (default: the setting with the most values). ``by`` are the
+    settings that have a curve for each value (default: all others that vary). ``where`` has values
+    of settings: only points with these values are used.
+
+    A setting is named by its path, the last part of the path, the key of a table
+    (``fabric.queue.kind``), or ``case`` for the names of cases. ``x`` and ``by`` may also be a
+    column of numbers, such as ``fabric.queue.threshold_packets``. If ``x`` has several settings,
+    each point is at the value of the first setting in ``x`` that the point has. Raises
+    ``InputError`` for unknown names, and if a curve would have two points at one value of ``x``.
     """
     name = measured(sweep, measure)
     settings = _Settings(sweep)
@@ -97,7 +100,7 @@ def curves(
         rows = {point: row for point, row in rows.items() if text(row[place]) == text(value)}
     if not rows:
         raise InputError(
-            f"no point of the sweep has the settings that where names: {dict(where or {})}"
+            f"no point of the sweep has the values of settings given in where: {dict(where or {})}"
         )
     as_numbers = _number_columns(columns, rows.values())
     own = range(settings.own)
@@ -120,8 +123,8 @@ def curves(
     groups = {p: (text(across[p]), *(text(row[o]) for o in others)) for p, row in rows.items()}
     if missing := [columns[place] for place in own if not _determined(rows, groups, place)]:
         raise InputError(
-            f"points with one value of {label} differ in {', '.join(missing)}: "
-            "name these settings in by, or select a value of each with where"
+            f"points with the same value of {label} differ in {', '.join(missing)}: "
+            "add these settings to by, or choose one value of each setting in where"
         )
     metric = made(name)
     texts = {point: settings.said(along, value) for point, value in across.items()}
@@ -146,14 +149,14 @@ def curves(
 
 
 class _Settings:
-    """Settings of a sweep as columns: its axes, then the keys of TOML tables on these axes."""
+    """Settings of a sweep as columns: axes of the sweep, then keys of TOML tables on these axes."""
 
     def __init__(self, sweep: SweepResult) -> None:
         self._sweep = sweep
         self.columns = [path for path, _ in sweep.columns]
         #: Number of columns that together identify a point; the others are keys of tables.
         self.own = len(self.columns)
-        #: Path of the setting, and key within its table, by column.
+        #: Path of the setting whose values are tables, and the key, by column number.
         self._keys: dict[int, tuple[str, str]] = {}
         for axis in sweep.summary["axes"]:
             for path, values in zip(axis["paths"], zip(*axis["values"], strict=True), strict=True):
@@ -162,7 +165,7 @@ class _Settings:
                     self.columns.append(f"{path}.{key}")
 
     def row(self, point: int) -> list[Any]:
-        """Return the settings of a point in the order of columns; None for a key it lacks."""
+        """Return the settings of a point in the order of columns; None for a key without value."""
         settings, names = self._sweep.settings(point), self._sweep.names(point)
         own = [
             settings[path] if axis is None else names[axis] for path, axis in self._sweep.columns
@@ -171,9 +174,10 @@ class _Settings:
         return own + [tables[path].get(key) for path, key in self._keys.values()]
 
     def index(self, path: str, as_numbers: Mapping[str, str] | None = None) -> int:
-        """Return the index of a setting, named by its path or its last part.
+        """Return the column number of a setting; ``path`` is its path or the path's last part.
 
-        ``as_numbers`` has the path of a setting by the name of its column of numbers.
+        ``as_numbers`` has the path of a setting by its name with a unit, such as
+        ``…limit_packets``: ``path`` may then also be this name.
         """
         path = (as_numbers or {}).get(path, path)
         whole = [*enumerate(self.columns)]
@@ -188,17 +192,19 @@ class _Settings:
         return fitting[0]
 
     def said(self, columns: Sequence[int], value: Any) -> str:
-        """Return a value of one of ``columns`` as text; a TOML table has a short text."""
+        """Return a value of the setting in ``columns`` as text; a TOML table has a short text."""
         path = self.columns[columns[0]]
         return self._sweep.labels.get(path, {}).get(text(value), text(value))
 
     def others(
         self, rows: Mapping[int, Sequence[Any]], across: Mapping[int, Any], along: Sequence[int]
     ) -> list[int]:
-        """Return the columns that tell points with one value of the horizontal axis apart.
+        """Return the numbers of columns that distinguish points with equal values in ``across``.
 
-        If the horizontal axis is a key of a table, the table itself would be another curve at each
-        value: its column is replaced by its ``kind``, if that is sufficient, or by its other keys.
+        ``rows`` has the settings of each point, ``across`` its value on the horizontal axis, and
+        ``along`` the columns of the horizontal axis. If one of these is a key of a table, the table
+        differs at each value of the axis and would give curves of one point: the column ``kind`` of
+        the table, or else all its other keys, are returned in its place, if they are sufficient.
         """
         groups = {point: (text(across[point]),) for point in rows}
         found: list[int] = []
@@ -221,7 +227,7 @@ class _Settings:
 def measured(sweep: SweepResult, measure: str | None) -> str:
     """Return the full name of a metric of a sweep, such as ``flows.fct_us.p99``.
 
-    ``measure`` may be the last part of the name; None: the first metric of the sweep's table.
+    ``measure`` is the name or its last part; None: the first metric of the sweep's table.
     """
     if measure is None:
         chosen, _ = points.metrics(sweep, 1)
@@ -241,14 +247,14 @@ def _points(sweep: SweepResult) -> list[int]:
 
 
 def _first(row: Sequence[Any], columns: Sequence[int]) -> Any:
-    """Return the first of several settings that a point has; None if it has none of them."""
+    """Return the first value in ``columns`` of a row that is not None; None if all are None."""
     return next((row[place] for place in columns if row[place] is not None), None)
 
 
 def _number_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, str]:
-    """Return the path of a setting by its column of numbers, such as ``…limit_packets``.
+    """Return the paths of settings with numeric values, by path with unit: ``…limit_packets``.
 
-    ``columns`` are the paths of the settings, ``rows`` their values at each point.
+    ``columns`` are the paths of all settings, ``rows`` their values at each point.
     """
     given = [*rows]
     of_column = (
@@ -265,7 +271,10 @@ def _last(path: str) -> str:
 def _determined(
     rows: Mapping[int, Sequence[Any]], groups: Mapping[int, tuple[str, ...]], place: int
 ) -> bool:
-    """Whether all points of each group are equal in the column ``place``."""
+    """Whether points of one group never differ in the column ``place`` of their ``rows``.
+
+    ``groups`` has a key for each point; points with equal keys are a group.
+    """
     seen: dict[tuple[str, ...], str] = {}
     return all(
         seen.setdefault(groups[p], text(r[place])) == text(r[place]) for p, r in rows.items()
@@ -273,7 +282,7 @@ def _determined(
 
 
 def _axis(label: str, given: Mapping[str, Any]) -> Axis:
-    """Return the axis with this label; ``given`` has the values of the axis by their texts."""
+    """Return the axis with this label; ``given`` has the values of the setting by their texts."""
     names = [shown(said, 100) for said in given]
     read = numbers([*given.values()])
     if read is None:
@@ -283,6 +292,6 @@ def _axis(label: str, given: Mapping[str, Any]) -> Axis:
 
 
 def _estimates(sweep: SweepResult, name: str, factor: float) -> dict[int, Estimate]:
-    """Return the estimates of a metric by point, in the unit in which it is shown."""
+    """Return the estimates of the metric ``name``, multiplied by ``factor``, by point number."""
     rows = sweep.points.filter(pl.col("metric") == name).select("point", "mean", "low", "high")
     return {p: Estimate(mean, low, high).times(factor) for p, mean, low, high in rows.iter_rows()}

@@ -1,4 +1,4 @@
-"""The first difference of two results in simulated time, by table, and pairs of their flows.
+"""The first difference of two results in simulated time, by table; their flows and jobs in pairs.
 
 Every table with times is a list of *moments*: a packet was lost, a flow started, a map had its
 input. Two runs are equal up to a time if each moment up to this time occurs equally often in both,
@@ -29,18 +29,21 @@ MOST_ROWS = 3
 
 @dataclass(frozen=True)
 class Kind:
-    """Moments of a table: the column with their time, and the columns that are compared."""
+    """Kind of moments that two runs are compared by: a table, its time column, other columns.
+
+    A moment is a row of ``table`` at the time in the column ``time``; ``columns`` are compared.
+    """
 
     table: str
     time: str
     columns: tuple[str, ...]
-    #: Whether a row is written only when its object has ended. A run that was stopped early then
-    #: has no moments of the objects that were still in progress.
+    #: Whether the row of an object, such as a flow, is written only when the object has ended. A
+    #: run that was stopped early then has no moments of objects in progress.
     needs_end: bool = False
 
     @property
     def name(self) -> str:
-        """Table and column of the moments: ``flows.finish_s``."""
+        """Table and time column: ``flows.finish_s``."""
         return f"{self.table}.{self.time}"
 
 
@@ -95,7 +98,7 @@ _SAMPLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 #: Tables that exist only if the scenario sets ``measure.NAME``, with rows only for the senders or
 #: ports that this setting names.
 _ASKED_FOR = ("pauses", "lpi", "tcp_trace")
-#: Tables of limited length, and the key of the summary that counts the rows beyond the limit.
+#: Tables of limited length, and the path in the summary of the number of rows beyond the limit.
 _CUT = {
     "pauses": ("pauses", "left_out"),
     "lpi": ("lpi", "left_out"),
@@ -103,8 +106,8 @@ _CUT = {
     "mpi_states": ("mpi", "rows_left_out"),
     "mpi_messages": ("mpi", "rows_left_out"),
 }
-#: Tables whose rows are in the order of time: if the table was full, it is complete up to its last
-#: row.
+#: Tables whose rows are in the order of time: if rows are missing, the table is complete up to the
+#: time of its last row.
 _IN_ORDER = {"tcp_trace"}
 #: Names of columns that contain numbers of hosts.
 _HOSTS = {"src", "dst", "host"}
@@ -112,15 +115,17 @@ _HOSTS = {"src", "dst", "host"}
 
 @dataclass(frozen=True)
 class First:
-    """First difference in a table: a time, and the moments that only one of the runs has.
+    """First difference of two runs in a table: its time, and moments that only one run has.
 
-    It happened in the interval from ``since_s`` to ``time_s``; both are equal for an exact time.
+    The difference is in the interval from ``since_s`` to ``time_s``, in simulated s; both are equal
+    for an exact time.
     """
 
     kind: Kind
     since_s: float
     time_s: float
-    #: Rows of each run that the other does not have, at most ``MOST_ROWS``, in order of time.
+    #: Rows of the first run that the second lacks, and rows of the second that the first lacks: at
+    #: most ``MOST_ROWS`` each, in order of time.
     only: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
     @property
@@ -137,21 +142,21 @@ class Difference:
     until_s: float
     #: End of each run, in simulated s.
     ends_s: tuple[float, float]
-    #: Compared moments: table and column of time, such as ``flows.finish_s``.
+    #: Names of the compared kinds of moments, such as ``flows.finish_s``.
     compared: list[str] = field(default_factory=list)
-    #: First difference of each table that has one, the earliest first.
+    #: First difference of each kind of moments that differs, the earliest first.
     tables: list[First] = field(default_factory=list)
     #: Sentences for the user: which tables could not be compared, and why.
     not_compared: list[str] = field(default_factory=list)
 
     @property
     def first(self) -> First | None:
-        """The earliest difference of all tables; at equal times, one with an exact time."""
+        """The earliest difference, None without any; at equal times, one with an exact time."""
         return self.tables[0] if self.tables else None
 
     @property
     def same_until_s(self) -> float:
-        """Time in s up to which all tables are equal."""
+        """Simulated time in s up to which all compared moments are equal."""
         return min((first.since_s for first in self.tables), default=self.until_s)
 
 
@@ -201,13 +206,13 @@ def is_whole(evidence: Evidence) -> bool:
 def _cut_off_note(cut_off: Sequence[Evidence]) -> str:
     names = " and ".join(str(each.result.path) for each in cut_off)
     return (
-        f"Starts of flows, jobs and tasks: {names} ended with work in progress, "
-        "which has no rows. A difference in the starts is seen when the work ends."
+        f"Starts of flows, jobs and tasks: {names} ended while work was in progress, "
+        "and unfinished work has no rows. Differences in starts show when the work finishes."
     )
 
 
 def _why_not(both: Sequence[Evidence], table: str) -> str | None:
-    """Return a sentence on why a table of both runs cannot be compared, or None if it can."""
+    """Return a sentence on why a table of two runs cannot be compared, or None if it can."""
     if table == "events":
         if len({fidelity.is_flow(each.result.summary) for each in both}) > 1:
             return "Losses and timeouts: one of the runs simulates flows without packets."
@@ -223,7 +228,7 @@ def _why_not(both: Sequence[Evidence], table: str) -> str | None:
 
 
 def _complete_until(both: Sequence[Evidence], table: str, until_s: float) -> float:
-    """Return the time in s up to which a table is complete in both runs, at most ``until_s``."""
+    """Return the simulated s up to which a table is complete in both runs, at most ``until_s``."""
     if table == "events":
         limits = [each.events_until_s for each in both]
         return min(until_s, *(limit for limit in limits if limit is not None))
@@ -234,12 +239,12 @@ def _complete_until(both: Sequence[Evidence], table: str, until_s: float) -> flo
 
 
 def _rows_left_out(evidence: Evidence, table: str) -> bool:
-    """Whether a table of a run was full, so that rows are missing at its end."""
+    """Whether a table of a run has reached its maximum length, so that rows are missing."""
     return table in _CUT and bool(pick(evidence.result.summary, *_CUT[table]))
 
 
 def named(evidence: Evidence, table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with names of hosts and links in place of the numbers in its columns."""
+    """Return ``table`` with names of hosts and ports in place of the numbers of hosts and links."""
     columns = []
     for name, dtype in table.schema.items():
         if name in _HOSTS and dtype.is_integer():
@@ -259,7 +264,7 @@ def named(evidence: Evidence, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moments(evidence: Evidence, kind: Kind, until_s: float) -> pl.DataFrame:
-    """Return the moments of a run up to a time: ``at`` in s, and the compared columns."""
+    """Return the moments of a run up to ``until_s``: ``at`` in s, then the columns of ``kind``."""
     at = pl.col(kind.time)
     rows = evidence.result.table(kind.table).filter(at.is_finite() & (at <= until_s))
     return named(evidence, rows.select(at.alias("at"), *kind.columns))
@@ -268,9 +273,10 @@ def _moments(evidence: Evidence, kind: Kind, until_s: float) -> pl.DataFrame:
 def _add(
     found: Difference, kind: Kind, moments: Sequence[pl.DataFrame], step_s: float | None
 ) -> None:
-    """Add the first difference of two tables of moments to ``found``, if they differ.
+    """Add the first difference between the moments of two runs to ``found``, if they differ.
 
-    With ``step_s``, ``at`` is the number of an interval of this length in s, not a time.
+    ``moments`` has a table for each run, with a column ``at``: a time in s, or with ``step_s`` the
+    number of an interval of ``step_s`` seconds.
     """
     signed = [
         frame.with_columns(side=pl.lit(sign)) for frame, sign in zip(moments, (1, -1), strict=True)
@@ -292,9 +298,9 @@ def _add(
 
 
 def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) -> None:
-    """Compare a sampled table at the longer of both sampling intervals.
+    """Compare a sampled table of two runs in steps of the longer sampling interval.
 
-    A difference is added to ``found``, or a sentence on why the table cannot be compared.
+    Adds to ``found`` the first difference, or a sentence on why the table cannot be compared.
     """
     steps = [each.sample_s for each in both]
     if steps[0] is None or steps[1] is None:
@@ -329,9 +335,10 @@ def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) ->
 def paired_flows(first: Evidence, second: Evidence) -> pl.DataFrame:
     """Return pairs of complete flows of both runs, with equal hosts, purpose and order of start.
 
-    Columns that are equal in both runs: ``workload``, ``job``, ``purpose``, ``src``, ``dst``
-    (names) and ``order``; columns of each run: ``flow``, ``fct_us``, ``retransmits`` and
-    ``timeouts`` (``…_after`` of the second). A flow that only one run has is not in the table.
+    Columns that are equal in both runs: ``workload``, ``job``, ``purpose``, ``src``, ``dst`` (names
+    of hosts) and ``order``, the number of the flow among flows with these values, by start time.
+    Columns of the first run: ``flow``, ``fct_us``, ``retransmits``, ``timeouts``; those of the
+    second end in ``_after``. A flow that only one run has is not in the table.
     """
     ends = ("workload", "job", "purpose", "src", "dst")
     key = [*ends, "order"]
@@ -347,9 +354,10 @@ def paired_flows(first: Evidence, second: Evidence) -> pl.DataFrame:
 
 
 def paired_jobs(first: Evidence, second: Evidence) -> pl.DataFrame:
-    """Return jobs of both runs in pairs, by workload and number.
+    """Return one row for each job that both runs have, with its runtime in each run.
 
-    Columns: ``workload``, ``job``, ``name``, ``runtime_s`` and ``runtime_s_after``.
+    Jobs are paired by workload and number. Columns: ``workload``, ``job``, ``name``, ``runtime_s``
+    of the first run, and ``runtime_s_after`` of the second.
     """
     jobs, after = (
         each.result.jobs.select("workload", "job", "name", "runtime_s") for each in (first, second)
@@ -359,9 +367,9 @@ def paired_jobs(first: Evidence, second: Evidence) -> pl.DataFrame:
 
 
 def changed_ports(first: Evidence, second: Evidence) -> Iterator[tuple[str, int, int]]:
-    """Yield ports with different numbers of dropped packets: name, and the drops of each run.
+    """Yield (port, drops in the first run, drops in the second), where the numbers differ.
 
-    The largest change is first. A port that exists in one run only has 0 drops in the other.
+    The port with the largest change is first. A port of one run only has 0 drops in the other.
     """
     before, after = (each.result.links.select("name", "drops") for each in (first, second))
     both = before.join(after, on="name", how="full", coalesce=True, suffix="_after")

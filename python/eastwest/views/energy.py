@@ -1,4 +1,4 @@
-"""Energy of links: power over time, and the states in which links spend their time."""
+"""Energy of links: power over time, and shares of time awake, asleep and between."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import polars as pl
 from eastwest.views.facts import Facts
 from eastwest.views.series import Bins, Floats
 
-#: States of a link, in the order in which they are drawn. A link that falls asleep, sleeps or wakes
-#: cannot send.
+#: States of a link, in the order in which they are drawn. In the last three, a link cannot send.
 STATES = ("sending", "awake, nothing to send", "falling asleep", "waking", "asleep")
-#: Columns of energy in J: as used, with links always awake, and with ideal sleep.
+#: Columns with the energy of links in J: used, if always awake, and with ideal sleep.
 COSTS = ("energy_j", "energy_always_on_j", "energy_ideal_j")
 #: Columns with the time in s that links spend in each state.
 TIMES = ("awake_s", "falling_asleep_s", "asleep_s", "waking_s")
 
 
 def power_over_time(facts: Facts, most: int) -> tuple[Bins, list[Floats]] | None:
-    """Return at most ``most`` bins and the power of links in each, in W; None without samples.
+    """Return at most ``most`` bins of time, and four arrays with the mean power in W in each bin.
 
-    There are four series: hosts' links, other links, all links always awake, and all links with
-    ideal sleep.
+    The arrays are: power used by links of hosts, power used by other links, power of all links if
+    always awake, and power of all links with ideal sleep. None without samples.
     """
     table = facts.result.power.drop_nulls().with_columns(
         pl.col(*COSTS, *TIMES).clip(lower_bound=0), of_hosts=pl.col("tier").str.starts_with("host")
@@ -48,7 +47,7 @@ def _sums(bins: Bins, table: pl.DataFrame, value: pl.Expr) -> Floats:
 
 
 def state_shares(links: pl.DataFrame) -> Floats:
-    """Return the share of the time of all links in each state of ``STATES``, an array."""
+    """Return an array: for each state of ``STATES`` its share (0 to 1) of the time of all links."""
     awake, falling, asleep, waking = (float(links[c].clip(0).sum()) for c in TIMES)
     whole = awake + falling + asleep + waking
     lengths = links.select(pl.sum_horizontal(TIMES).clip(0)).to_series()

@@ -1,7 +1,7 @@
 """Data of a result folder for explanations: rows, host and port names, settings, range of events.
 
-Explanations read all their data through this module, so that a damaged folder is refused at once
-with a message that has its name.
+Explanations read all their data through this module: for a damaged folder, it raises an error that
+names the damaged file.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ _SPAN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zµ]*)\s*")
 
 @dataclass(frozen=True)
 class Event:
-    """Row of the table ``events``: a drop, timeout or other event of a connection."""
+    """Row of the table ``events``: a drop, a timeout or another event of a connection."""
 
     time_s: float
     what: str
     src: int
     dst: int
     kind: str
-    #: Position of the packet's first payload byte in its stream (one direction of a connection).
+    #: Position in bytes of the packet's first payload byte in its stream, which is one direction
+    #: of a connection.
     stream_start: int
-    #: Payload bytes of the event: of a dropped packet; for a timeout or the start of a recovery all
-    #: unacknowledged bytes.
+    #: Payload bytes of a dropped packet; for a timeout or the start of a recovery, payload bytes
+    #: that are not yet acknowledged.
     bytes: int
     #: Number of the link at which the packet was dropped; −1 for an event that is not a drop.
     link: int
     cause: str
 
     def covers(self, position: int) -> bool:
-        """Whether the packet of the event carried the stream's byte at ``position``.
+        """Whether the byte at ``position`` of the stream is among the bytes of the event.
 
-        A packet without payload, such as a SYN, counts as if it carried the next byte.
+        An event without payload bytes, such as the drop of a SYN, counts as one byte.
         """
         return self.stream_start <= position < self.stream_start + max(1, self.bytes)
 
@@ -57,25 +58,25 @@ class Evidence:
         self._replaced: dict[str, pl.DataFrame] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table of the result, or the table that ``replace`` has put in its place."""
+        """Return the table ``name`` of the result, or its replacement (see :meth:`replace`)."""
         replaced = self._replaced.get(name)
         return self.result.table(name) if replaced is None else replaced
 
     def is_replaced(self, name: str) -> bool:
-        """Whether ``replace`` has put another table in place of the table ``name``."""
+        """Whether the table ``name`` was replaced with :meth:`replace`."""
         return name in self._replaced
 
     def replace(self, name: str, table: pl.DataFrame) -> None:
-        """Use ``table`` in place of the table ``name`` of the result."""
+        """Replace the table ``name``: :meth:`table` and :meth:`row` then read ``table``."""
         self._replaced[name] = table
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Settings of the resolved scenario as nested tables; empty where it cannot be read."""
+        """Settings of the resolved scenario as nested tables; empty if it cannot be read."""
         return tree(self.result)
 
     def time_setting(self, *path: str) -> float | None:
-        """Return a duration from the scenario's settings in s; None where it is missing."""
+        """Return the duration in s at ``path`` in the scenario's settings; None if missing."""
         return seconds(pick_setting(self.settings, *path))
 
     @cached_property
@@ -86,9 +87,9 @@ class Evidence:
         return {str(row.get("name")): row for row in rows if isinstance(row, dict)}
 
     def divides(self, workload: str) -> bool:
-        """Whether a run can divide the time of a workload's messages into the parts of their paths.
+        """Whether the run can divide message times of a workload into parts such as queueing.
 
-        This requires a workload on TCP, and simulation packet by packet.
+        The division requires a workload on TCP, and simulation packet by packet.
         """
         transport = pick_setting(self.workloads.get(workload, {}), "transport")
         return transport in {None, "tcp"} and self.result.summary.get("fidelity") != "flow"
@@ -101,7 +102,7 @@ class Evidence:
     def events_until_s(self) -> float | None:
         """Simulated time in s up to which events are recorded; None without recorded events.
 
-        It is infinite if all events of the run were recorded.
+        The time is infinite if all events of the run were recorded.
         """
         if self.result.format < 2 or self._asked_for_no_events():
             return None
@@ -115,7 +116,7 @@ class Evidence:
         return asked is not None and str(asked).split()[0:1] == ["0"]
 
     def events_note(self, finish_s: float) -> str | None:
-        """Return a remark on missing events, for an object that ended at ``finish_s``."""
+        """Return a sentence if events before ``finish_s`` (simulated s) are missing, or None."""
         until = self.events_until_s
         if until is None:
             return (
@@ -124,16 +125,16 @@ class Evidence:
             )
         if until < finish_s:
             return (
-                f"What happened after {until:.6f} s of the run: the table of events was full "
+                f"Events after {until:.6f} s of simulated time: the table of events was full "
                 "(measure.events)."
             )
         return None
 
     def events_of(self, connection: int | None, start_s: float, finish_s: float) -> list[Event]:
-        """Return events of both directions of a connection in an interval of time, in order.
+        """Return events of both directions of a connection from ``start_s`` to ``finish_s``.
 
-        ``start_s`` and ``finish_s`` are in simulated s. Empty for the connection None, or if the
-        run recorded no events.
+        Events are in the order of the table; times are in simulated s. The list is empty for the
+        connection None, or if the run recorded no events.
         """
         if connection is None or self.events_until_s is None:
             return []
@@ -142,16 +143,19 @@ class Evidence:
         ).drop("connection")
         if any(rows[column].null_count() for column in rows.columns):
             path = self.result.path / "events.parquet"
-            raise InputError(f"{path} is damaged: a row of an event has missing values")
+            raise InputError(f"{path} is damaged: a row of connection {connection} lacks values")
         return [Event(**row) for row in rows.iter_rows(named=True)]
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """The table ``flows`` of the result."""
+        """The table ``flows`` of the result folder, even if :meth:`replace` has replaced it."""
         return self.result.flows
 
     def row(self, table: str, where: pl.Expr) -> dict[str, Any] | None:
-        """Return the first row of a table that matches ``where``, with checked numbers, or None."""
+        """Return the first row of a table that matches ``where``, or None.
+
+        Raises ``InputError`` if a number of the row is missing or not finite.
+        """
         found = self.table(table).filter(where).head(1)
         if found.height == 0:
             return None
@@ -160,16 +164,16 @@ class Evidence:
         return row
 
     def sound(self, table: str, row: dict[str, Any]) -> None:
-        """Raise ``InputError`` for a row in which a number is missing or not finite.
+        """Raise ``InputError`` if a value of ``row`` is missing, or a number that is not finite.
 
-        ``table`` is the name of the table, for the message.
+        ``connection`` and ``stream_start`` may be missing. The message names ``table``.
         """
         for name, value in row.items():
             if name in {"connection", "stream_start"}:
                 continue
             if value is None or (isinstance(value, float) and not math.isfinite(value)):
                 path = self.result.path / f"{table}.parquet"
-                raise InputError(f"{path} is damaged: a row has no number in column {name}")
+                raise InputError(f"{path} is damaged: a row has no valid value in column {name}")
 
     @cached_property
     def _port_names(self) -> dict[int, str]:
@@ -182,7 +186,7 @@ class Evidence:
 
     @cached_property
     def topology(self) -> dict[str, Any] | None:
-        """Nodes and cables of the run's fabric; None where its scenario cannot be read."""
+        """Nodes and cables of the run's fabric; None if the scenario cannot be read."""
         try:
             return core.topology(
                 self.result.scenario, str(self.result.path.resolve()), str(shipped.DATA), []
@@ -207,11 +211,11 @@ class Evidence:
         return self._host_names[number]
 
     def ports_to(self, host: int) -> pl.DataFrame:
-        """Return the rows of the table ``links`` for cables that end at this host."""
+        """Return the rows of the table ``links`` for links that end at the host number ``host``."""
         return self.result.links.filter(pl.col("dst") == self.host(host))
 
     def ports_from(self, host: int) -> pl.DataFrame:
-        """Return the rows of the table ``links`` for cables that begin at this host."""
+        """Return the rows of the table ``links`` for links that begin at the host ``host``."""
         return self.result.links.filter(pl.col("src") == self.host(host))
 
     @cached_property
@@ -225,7 +229,7 @@ class Evidence:
 
 
 def pick_setting(settings: Any, *path: str) -> Any:
-    """Return the value at a path in nested tables, such as ``measure``, ``events``; or None."""
+    """Return the setting at a path, such as ``measure``, ``events``; None if it is missing."""
     for key in path:
         if not isinstance(settings, dict) or key not in settings:
             return None
@@ -234,7 +238,7 @@ def pick_setting(settings: Any, *path: str) -> Any:
 
 
 def seconds(value: Any) -> float | None:
-    """Return a duration of a scenario, such as ``"200 ms"``, in seconds; None for other values."""
+    """Return a duration as scenarios write it (``"200 ms"``) in s; None for other values."""
     if not isinstance(value, str):
         return None
     found = _SPAN.fullmatch(value)
@@ -253,10 +257,11 @@ def number(value: object) -> float:
 
 
 def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:
-    """Return the least propagation delay in µs from ``src`` to ``dst``, over paths of fewest hops.
+    """Return the least propagation delay in µs among the paths with the fewest hops.
 
-    ``shape`` has the nodes and cables of the fabric (``core.topology``); None without a path.
-    Hosts do not forward: a path through a host with several cards does not count.
+    ``shape`` has the nodes and cables of the fabric (``core.topology``); ``src`` and ``dst`` are
+    names of nodes. Hosts do not forward packets, so no path leads through a third host. None
+    without a path.
     """
     if shape is None:
         return None

@@ -15,8 +15,8 @@ from eastwest.sweep.metrics import STARTS
 from eastwest.views.labels import natural, shown
 from eastwest.views.series import Bins
 
-#: Limit for the absolute value of numbers; larger values are cut to it. Times in s or µs and shares
-#: of any run are far below.
+#: Maximum absolute value of numbers in tables; larger values are set to it. Times and shares of
+#: real runs are far below.
 _MOST = 1e15
 #: Columns that results in older formats do not have; they are null when such a result is read.
 _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
@@ -25,13 +25,14 @@ _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
 class Drawable(Result):
     """Result whose tables contain only values that can be drawn, even if its files are damaged.
 
-    Rows with a missing or invalid number are left out and counted, except those of flows that are
-    not complete; missing text is a question mark; very large numbers are cut.
+    Rows with a missing or invalid number are left out and counted, but incomplete flows remain.
+    A missing text becomes a question mark; a number above 1e15 becomes 1e15.
     """
 
     def __init__(self, path: Path, warm_up_s: float = 0.0) -> None:
         super().__init__(path)
-        #: Flows, jobs and other units that start before this time are left out.
+        #: End of the warm-up in simulated s: flows, jobs and other units that start before it are
+        #: left out.
         self.warm_up_s = warm_up_s
         #: Number of rows with invalid numbers that were left out, by table.
         self.left_out: dict[str, int] = {}
@@ -44,7 +45,7 @@ class Drawable(Result):
         return table
 
     def whole(self, name: str) -> pl.DataFrame:
-        """Return the table ``name`` with rows that start in the warm-up."""
+        """Return the table ``name``, including rows that start in the warm-up."""
         table = super().table(name)
         real = [c for c, kind in table.schema.items() if kind.is_float()]
         wanted = [c for c in real if name != "flows" or c == "start_s"]
@@ -91,9 +92,9 @@ class Facts:
 
     @cached_property
     def units(self) -> dict[str, pl.DataFrame]:
-        """Rows of each unit of work, such as exchanges, as in :func:`eastwest.by_workload.units`.
+        """Table of units of work by kind, such as exchanges (:func:`eastwest.by_workload.units`).
 
-        Units that start in the warm-up are left out.
+        A row is a unit of work; units that start in the warm-up are left out.
         """
         tables = {name: self.result.whole(name).lazy() for name in by_workload.TABLES}
         start = pl.col("start_s") >= self.result.warm_up_s
@@ -101,7 +102,7 @@ class Facts:
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """The table ``link_samples`` of the result: bytes and drops of each link over time."""
+        """The table ``link_samples``: bytes, drops and marks of each link over time."""
         return self.result.table("link_samples")
 
     @cached_property
@@ -121,7 +122,7 @@ class Facts:
 
     @cached_property
     def hosts(self) -> list[str]:
-        """Names of hosts by number; the numbers follow from the order of the hosts' links."""
+        """Names of hosts: the index is the number of the host."""
         tier = self.links.filter(pl.col("tier") == "host-up").sort("link")
         names = tier["src"].unique(maintain_order=True).to_list()
         plain = {f"h{number}" for number in range(len(names))}
@@ -143,7 +144,7 @@ class Facts:
         return 0.0
 
     def bins(self, most: int) -> Bins:
-        """Return at most ``most`` bins of the run; with samples, of whole sampling intervals."""
+        """Return at most ``most`` equal bins of the run; a bin has whole sampling intervals."""
         if self.interval <= 0 or not np.isfinite(self.interval):
             return Bins(self.end / most, most)
         intervals = max(1, int(np.ceil(min(self.end / self.interval - 1e-6, 1e12))))
@@ -167,7 +168,10 @@ class Facts:
 
     @cached_property
     def drops_sampled(self) -> pl.DataFrame:
-        """Packets dropped over time, by link: ``time_s``, ``link``, ``packets``, ``tier``."""
+        """Packets dropped over time, by link: ``time_s``, ``link``, ``packets``, ``tier``.
+
+        A row is a sampling interval of a link; without samples, a row is a dropped packet.
+        """
         if self.samples.height:
             return self._sampled("drops")
         events = self.events.filter(pl.col("what") == "drop")
@@ -179,15 +183,14 @@ class Facts:
     def marks_sampled(self) -> pl.DataFrame:
         """Packets marked (ECN) over time, by link: ``time_s``, ``link``, ``packets``, ``tier``.
 
-        Results before format 9 have no rows.
+        A row is a sampling interval of a link. Results before format 9 have no rows.
         """
         return self._sampled("marks")
 
     def _sampled(self, column: str) -> pl.DataFrame:
-        """Return a count of packets of ``link_samples`` over time, with the tier of the link.
+        """Return the rows of ``link_samples`` with a count above 0 in ``column``.
 
-        ``column`` is the counted column, such as ``drops``; the result has the columns ``time_s``,
-        ``link``, ``packets`` and ``tier``.
+        The columns are ``time_s``, ``link``, ``packets`` (the count) and ``tier`` of the link.
         """
         some = self.samples.filter(pl.col(column) > 0)
         return self._with_tier(some.select("time_s", "link", packets=pl.col(column)))

@@ -10,10 +10,12 @@ apply, the first in this list counts:
    which makes it a lower bound.
 2. *behind*: earlier messages of the stream are not yet delivered; TCP keeps the order.
 3. *recovery*: from a fast retransmit until everything outstanding at its start was acknowledged.
-4. *unnoticed*: from the loss of a byte of the message, or of one before it, until its sender
-   reacts: by fast recovery, by a timeout, or, where neither is recorded, by a probe that has
-   delivered the byte before the message ends. The receiver delivers nothing behind that byte.
-5. *sending*: the rest: sending, queueing, sharing links, opening the connection and its window.
+4. *unnoticed*: from the loss of a byte of the message, or of an earlier byte of the stream, until
+   the sender reacts by fast recovery or a timeout. Without a recorded reaction, a probe has
+   repaired the loss, and the part lasts until the end of the message. Meanwhile the receiver
+   delivers no byte behind the lost byte.
+5. *sending*: the remaining time: sending, queueing, sharing links with other flows, opening the
+   connection and its congestion window.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _HANDSHAKE = {"syn", "syn_ack"}
 
 @dataclass(frozen=True)
 class Message:
-    """Message on a connection: its ends, bytes, times, and its place in the TCP stream."""
+    """Message on a connection: host numbers, bytes, times, and its position in the TCP stream."""
 
     src: int
     dst: int
@@ -42,28 +44,28 @@ class Message:
     finish_s: float
     #: Completion time of the message in µs.
     total_us: float
-    #: Number of the connection; None if the table does not have it.
+    #: Number of the connection; None if the table of messages lacks it.
     connection: int | None
     #: Position of the message's first byte in its stream, in bytes; None if it is not known.
     stream_start: int | None
 
     def position(self, event: Event) -> int:
-        """Return the offset in bytes of an event's first byte in the message.
+        """Return the distance in bytes from the message's first byte to the event's first byte.
 
-        It is negative for bytes of earlier messages of the stream.
+        The distance is negative if the event's first byte belongs to an earlier message.
         """
         return event.stream_start - (self.stream_start or 0)
 
     def sent_by(self, event: Event) -> bool:
-        """Whether an event belongs to the stream of the message.
+        """Whether an event belongs to the direction of the connection in which the message goes.
 
-        While a message is in flight, its sender cannot time out or recover for a later one: TCP
-        repairs the earliest missing byte first.
+        While the message is in flight, timeouts and recoveries of this direction concern the
+        message or earlier ones: TCP repairs the earliest missing byte first.
         """
         return (event.src, event.dst) == (self.src, self.dst)
 
     def at_us(self, time_s: float) -> float:
-        """Return the µs from the start of the message to ``time_s``, in simulated s."""
+        """Return the time in µs from the start of the message to ``time_s`` (simulated s)."""
         return (time_s - self.start_s) * 1e6
 
 
@@ -75,7 +77,7 @@ class Silence:
     begin_s: float
     #: Time at which the timer expired, in simulated s.
     timeout_s: float
-    #: Drop of the packet that the timeout retransmits; None where the table of events lacks it.
+    #: Drop of the packet that the timeout retransmits; None if the table of events lacks the drop.
     loss: Event | None
     #: Whether the wait follows an earlier timeout for the same byte.
     again: bool
@@ -89,13 +91,13 @@ class Silence:
 
     @property
     def at_least(self) -> bool:
-        """Whether the wait may have begun before ``begin_s``: ``lasts_s`` is then a lower bound."""
+        """Whether ``lasts_s`` is a lower bound, because the loss before the wait is not known."""
         return self.loss is None and not self.again
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Interval of simulated time in seconds, with the label of the part to which it belongs."""
+    """Interval of simulated time in s, with the part of the message time, such as ``recovery``."""
 
     label: str
     begin_s: float
@@ -103,10 +105,10 @@ class Interval:
 
 
 def silences(events: list[Event], message: Message, least_rto_s: float) -> list[Silence]:
-    """Return a message's waits for the retransmission timer of its sender, in order.
+    """Return a message's waits for the retransmission timer of its sender, in order of time.
 
-    ``events`` are those of both directions of the connection; ``least_rto_s`` is the shortest
-    possible retransmission timeout in s.
+    ``events`` are the events of both directions of the connection; ``least_rto_s`` is the minimum
+    retransmission timeout in s, with which a wait begins if its loss is not in ``events``.
     """
     found: list[Silence] = []
     own = [e for e in events if message.sent_by(e)]
@@ -136,27 +138,27 @@ def silences(events: list[Event], message: Message, least_rto_s: float) -> list[
 
 
 def _lost(loss: Event, timeout: Event, message: Message) -> bool:
-    """Whether the packet that ``timeout`` retransmits is the lost packet of ``loss``."""
+    """Whether ``timeout`` retransmits the packet whose drop is the event ``loss``."""
     if loss.kind in _HANDSHAKE:
         return is_handshake(timeout)
     return not is_handshake(timeout) and loss.covers(timeout.stream_start)
 
 
 def is_handshake(timeout: Event) -> bool:
-    """Whether the packet of a timeout is a SYN or SYN-ACK: no payload is outstanding."""
+    """Whether a timeout retransmits a SYN or SYN-ACK: no payload is outstanding."""
     return timeout.stream_start == 0 and timeout.bytes == 0
 
 
 def _until(own: list[Event], first: Event, last: Event) -> bool:
-    """Whether no timeout follows ``first`` before or at ``last``, among the events ``own``."""
+    """Whether the events ``own`` have no timeout after ``first`` up to ``last``."""
     return not any(e.what == "timeout" and first.time_s < e.time_s <= last.time_s for e in own)
 
 
 def recoveries(events: list[Event], message: Message) -> list[tuple[float, float]]:
-    """Return the start and end (s) of each fast recovery of a message's sender.
+    """Return (start, end) in simulated s of each fast recovery of a message's sender.
 
     A recovery ends with an event ``recovered`` or ``failed``, with a timeout, or with the message.
-    A repair after a timeout does not begin with a fast retransmit, so its ``recovered`` is ignored.
+    Retransmissions after a timeout are no fast recovery: their event ``recovered`` is ignored.
     """
     found: list[tuple[float, float]] = []
     begin: float | None = None
@@ -174,10 +176,10 @@ def recoveries(events: list[Event], message: Message) -> list[tuple[float, float
 
 
 def unnoticed(events: list[Event], message: Message) -> list[tuple[float, float]]:
-    """Return (loss, reaction) in simulated s for each loss of payload up to the message's end.
+    """Return (time of loss, time of reaction) in simulated s for each loss that delays a message.
 
-    The sender reacts by fast recovery or a timeout; without a reaction, the second time is the end
-    of the message.
+    These are losses of payload of the message or of earlier bytes of the stream. The sender reacts
+    by fast recovery or a timeout; without a reaction, the second time is the end of the message.
     """
     own = [event for event in events if message.sent_by(event)]
     reactions = [event.time_s for event in own if event.what in {"recovery", "timeout", "failed"}]
@@ -189,10 +191,10 @@ def unnoticed(events: list[Event], message: Message) -> list[tuple[float, float]
 
 
 def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
-    """Return the time of a message in µs by label; the values add up to ``total_us``.
+    """Return the parts of the time of a message in µs by label; they add up to ``total_us``.
 
-    Where ``intervals`` overlap, the first label in the list of this module counts; the rest is
-    ``sending``.
+    Where ``intervals`` overlap, the first of ``timer``, ``behind``, ``recovery`` and ``unnoticed``
+    counts; time outside all intervals is ``sending``.
     """
     spans: dict[str, list[tuple[float, float]]] = {label: [] for label in _ORDER}
     for interval in intervals:
@@ -212,7 +214,7 @@ def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Burst:
-    """Consecutive losses of packets of one kind at one port."""
+    """Consecutive losses of packets of one kind at one port, with their number and bytes."""
 
     first: Event
     last: Event
@@ -221,7 +223,7 @@ class Burst:
 
 
 def bursts(events: list[Event]) -> Iterator[Burst | Event]:
-    """Yield events in order, but consecutive losses at one port combined into a ``Burst``."""
+    """Yield events in order; consecutive drops of one kind at one port become one ``Burst``."""
 
     def kind(event: Event) -> tuple[int, str, str, int] | None:
         return (event.link, event.kind, event.cause, event.src) if event.what == "drop" else None

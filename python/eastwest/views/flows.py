@@ -14,12 +14,13 @@ PARTS = ("injection", "queueing", "flight", "retransmission", "cores")
 
 
 def parts_by_size(result: Result) -> pl.DataFrame:
-    """Return a table of the parts of flows' completion times, by size bin.
+    """Return a table of the parts of flows' completion times: one row for each size of flows.
 
-    Columns: ``size``, ``flows``, ``completion_us`` (median), for each part the mean over flows of
-    its share of a flow's time (``injection_share`` …), and its 99th percentile in microseconds
-    (``injection_us_p99`` …). Flows that took no time are left out. Without ``measure.flow_parts``
-    there is no row. Runs without ``[hosts]`` and results before format 10 have zeros for cores.
+    Columns: ``size`` (text), ``flows`` (number), ``completion_us`` (median); for each part, such as
+    ``injection``, its mean share of the time of a flow (``injection_share``, 0 to 1) and its 99th
+    percentile in µs (``injection_us_p99``). Flows that took no time are left out. Without
+    ``measure.flow_parts`` there is no row. The part ``cores`` is 0 in runs without ``[hosts]`` and
+    in results before format 10.
     """
     rows = []
     parts = result.flow_parts.filter(pl.col("completion_us") > 0)
@@ -35,12 +36,12 @@ def parts_by_size(result: Result) -> pl.DataFrame:
 
 
 def drawn_parts(table: pl.DataFrame) -> list[str]:
-    """Return the parts to draw: all, but cores only where hosts take time for packets."""
+    """Return the parts to draw from a table of :func:`parts_by_size`; ``cores`` only if above 0."""
     return [part for part in PARTS if part != "cores" or table["cores_share"].sum() > 0]
 
 
 def largest_part(table: pl.DataFrame) -> str:
-    """Return a title with the largest part, for the size with the most flows."""
+    """Return a sentence on the largest part of the time of flows, for the size with most flows."""
     row = table.sort("flows", descending=True).row(0, named=True)
     part = max(PARTS, key=lambda each: float(row[f"{each}_share"]))
     return (

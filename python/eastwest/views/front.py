@@ -26,45 +26,45 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def beats(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether ``one`` has no value above that of ``other``, and at least one value below it."""
+    """Whether ``one`` beats ``other``: no value is greater, and at least one is smaller."""
     both = list(zip(one, other, strict=True))
     return all(a <= b for a, b in both) and any(a < b for a, b in both)
 
 
 def unbeaten(values: Mapping[Key, Sequence[float]]) -> list[Key]:
-    """Return the keys whose values no other key's values beat; less is better in each value."""
+    """Return the keys whose values are beaten by no other values; smaller values are better."""
     return [key for key, own in values.items() if not any(beats(v, own) for v in values.values())]
 
 
 @dataclass(frozen=True)
 class Trade:
-    """Two metrics of a sweep that are drawn against each other.
+    """Two metrics of a sweep that are drawn against each other: ``across`` and ``up``.
 
-    Lower values of ``up`` are better.
+    Lower values of ``up`` (vertical axis) are better.
     """
 
     across: Metric
     up: Metric
     #: Whether higher values of ``across`` are better, as for throughput; otherwise lower ones are.
     more: bool
-    #: Means of ``across`` and ``up`` at each point of the sweep that has both.
+    #: Means (``across``, ``up``) by number of the point, for points that have both metrics.
     means: dict[int, tuple[float, float]]
 
     @property
     def front(self) -> list[int]:
-        """Points that no other point beats in the means, in ascending order of ``across``."""
+        """Numbers of the points that no other point beats in both means, by rising ``across``."""
         sign = -1 if self.more else 1
         best = unbeaten({p: (sign * x, y) for p, (x, y) in self.means.items()})
         return sorted(best, key=lambda p: self.means[p])
 
 
 def trade(points: Points) -> Trade | None:
-    """Return the latency of a sweep and the throughput or time that is traded for it.
+    """Return two metrics of a sweep to draw against each other: a tail, and a throughput or time.
 
-    The latency is the first tail (99th or 99.9th percentile of a time) that the sweep shows, or
-    else the 99th percentile of flows or packets. It is traded for the first throughput; without
-    one, for the first other time that the sweep shows. Only metrics count that differ clearly
-    between points. None if one of the two is missing.
+    The tail is the first 99th or 99.9th percentile of a time that the sweep shows, or else the
+    first 99th percentile in ``METRICS``. The other metric is the first throughput; without one, it
+    is the first other time that the sweep shows. A metric counts only if it differs clearly between
+    points. None if either is missing, or fewer than two points have both.
     """
     tails = [m for m in points.wanted if _is_tail(m)]
     tails += [m for m in METRICS if m.path[-1] == "p99" and _is_tail(m)]
@@ -92,20 +92,23 @@ def _is_tail(metric: Metric) -> bool:
 
 
 def _differs(points: Points, metric: Metric) -> bool:
-    """Whether the intervals of the least and the greatest mean of a metric do not overlap."""
+    """Whether the confidence intervals of a metric's least and greatest mean do not overlap."""
     found = sorted(points.of(metric).values(), key=lambda each: each.mean)
     return len(found) > 1 and found[0].reach[1] < found[-1].reach[0]
 
 
 def pairs(summary: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return the pairs of goals to draw against each other, by index: pairs of the first three."""
+    """Return the pairs of goals to draw against each other: all pairs of the first three goals.
+
+    ``summary`` is the summary of an optimisation; a goal is given by its index in it.
+    """
     return list(combinations(range(min(len(summary["goals"]), _MOST_GOALS)), 2))
 
 
 def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """Return the name of the group (one of ``GROUPS``) to which a finalist belongs.
+    """Return the group (one of ``GROUPS``) of a finalist of an optimisation.
 
-    ``summary`` is the summary of the optimisation.
+    ``point`` is the finalist, ``summary`` the summary of the optimisation.
     """
     chosen = summary["recommended"]
     if chosen is not None and point["point"] == chosen["point"]:
@@ -119,10 +122,10 @@ def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
 
 
 def interval(point: Mapping[str, Any], goal: int, factor: float = 1) -> tuple[float, float, float]:
-    """Return the mean of a goal at a finalist, and the lower and upper end of its interval.
+    """Return (mean, lower end, upper end) of a goal at a finalist, multiplied by ``factor``.
 
-    ``goal`` is the index of the goal; all three values are multiplied by ``factor``. If there is no
-    interval, both ends are equal to the mean.
+    ``point`` is the finalist, ``goal`` the index of the goal; the ends are those of the confidence
+    interval. Without an interval, both are equal to the mean.
     """
     value = point["goals"][goal]["value"]
     ends = (value[end] if value[end] is not None else value["mean"] for end in ("low", "high"))

@@ -1,4 +1,4 @@
-"""Goals of runs and sweeps as sentences: which settings meet them, and by which margin."""
+"""Goals of runs and sweeps as sentences: which runs or points meet them, and by which margin."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MOST_LINES = 16
 
 @dataclass(frozen=True)
 class Line:
-    """Points of a sweep that differ only in the setting with the most values, a number."""
+    """Points of a sweep that differ only in the setting ``Names.setting``."""
 
-    #: Settings that the points have in common, as text.
+    #: All other settings, which are equal at the points, as text.
     common: str
-    #: Value of the setting as text, and number of the point, in ascending order of the values.
+    #: (value of the setting as text, number of the point), in ascending order of the values.
     points: tuple[tuple[str, int], ...]
 
 
@@ -37,16 +37,21 @@ class Names:
 
     #: Function that returns the name of a point, given its number.
     of: Callable[[int], str]
-    #: Name of the only axis, which begins the name of each point; empty for several axes.
+    #: Name of the axis, if the sweep has only one: each point's name begins with it. Empty for
+    #: several axes.
     axis: str = ""
     #: Name of the numeric setting with the most values; empty without a numeric setting, and for a
     #: single axis.
     setting: str = ""
-    #: Lines of points along this setting; empty if ``setting`` is empty.
+    #: Lines of points that differ in ``setting`` only; empty if ``setting`` is empty.
     lines: tuple[Line, ...] = ()
 
     def listed(self, texts: Sequence[str], number: int | None = None) -> str:
-        """Return texts that begin with names as a list in words; ``number`` is their total."""
+        """Return the first few texts, and the number of the others, as a list in words.
+
+        Each text begins with the name of a point; ``number`` is the number of all points that the
+        list stands for (default: the number of texts).
+        """
         return _listed(texts, f"{self.axis} " if self.axis else "", number)
 
 
@@ -54,10 +59,7 @@ class Names:
 
 
 def entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the goals in the summary of a run, without damaged entries; empty without goals.
-
-    Only the first 16 entries (``_MOST_LINES``) are read.
-    """
+    """Return the first 16 goals in the summary of a run, without damaged ones."""
     found = summary.get("goals")
     if not isinstance(found, list):
         return []
@@ -65,28 +67,31 @@ def entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def mark(entry: Mapping[str, Any]) -> str:
-    """Return the mark of a goal: ``good`` if met, ``bad`` if missed, ``look`` if neither."""
+    """Return the mark of a run's goal: ``good`` if met, ``bad`` if missed, ``look`` otherwise.
+
+    A goal without a limit, and a goal whose measure the run lacks, are neither met nor missed.
+    """
     met = entry.get("met")
     return "good" if met is True else "bad" if met is False else "look"
 
 
 def verdicts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the mark and a sentence of each goal of a run, as a page shows them."""
+    """Return (mark, sentence) for each goal of a run; the mark is that of :func:`mark`."""
     return [(mark(entry), f"Goal {line(entry)}.") for entry in entries(summary)]
 
 
 def line(entry: Mapping[str, Any]) -> str:
-    """Return a goal of a run as text: ``service.exchange_us.p99 < 1 ms: met with 0.9 ms, …``."""
+    """Return a goal of a run and its outcome: ``service.exchange_us.p99 < 1 ms: met with …``."""
     goal = shown(f"{entry.get('measure')} {entry['goal']}", 200)
     return f"{goal}: {outcome(entry)}"
 
 
 def outcome(entry: Mapping[str, Any]) -> str:
-    """Return the value of a goal of a run and whether it is met, as text: ``met with 0.9 ms``."""
+    """Return whether a goal of a run is met, and with which value: ``met with 0.9 ms, 10 % …``."""
     value = pick(entry, "value")
     if value is None:
         near = entry.get("nearest")
-        hint = f"; did you mean {shown(near, 120)}?" if near else ""
+        hint = f"; the nearest name is {shown(near, 120)}" if near else ""
         return f"the run has no measure of this name{hint}"
     text = write(str(entry.get("metric")), value)
     if not isinstance(entry.get("met"), bool):
@@ -96,7 +101,7 @@ def outcome(entry: Mapping[str, Any]) -> str:
 
 
 def _distance(entry: Mapping[str, Any]) -> str:
-    """Return the distance of a value from its limit as text: ``17.6 % (17.6 µs) below``."""
+    """Return the distance from a goal's limit: ``17.6 % (17.6 µs) below the limit``."""
     difference = pick(entry, "difference")
     if not difference:
         return "which is the limit"
@@ -107,7 +112,7 @@ def _distance(entry: Mapping[str, Any]) -> str:
 
 
 def write(metric: str, value: float) -> str:
-    """Return the value of a metric with a suitable unit."""
+    """Return ``value``, in the unit of the metric's name, as text in a suitable unit."""
     how = made(metric)
     return how.write(value * how.factor)
 
@@ -116,9 +121,9 @@ def write(metric: str, value: float) -> str:
 
 
 def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
-    """Return sentences on how all results meet the goals of the first result that has goals.
+    """Return sentences on which results meet the goals of the first result that has goals.
 
-    Each result is one run, so that there are no intervals.
+    ``names`` are the names of the results. A result is a single run: values have no intervals.
     """
     given = next((each for r in results if (each := entries(r.summary))), None)
     if given is None:
@@ -157,7 +162,7 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 
 def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return for each goal of either run a pair of entries: in the first and in the second run."""
+    """Return for each goal of two runs a pair: its outcome in the first and in the second run."""
     given = [e for result in (first, second) for e in entries(result.summary)]
     wanted = dict.fromkeys((str(e.get("measure")), str(e["goal"])) for e in given)
     metrics = [metrics_in(result.summary) for result in (first, second)]
@@ -170,7 +175,10 @@ def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapp
 
 
 def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield texts: results that meet a limit, that miss it, and that do not have the measure."""
+    """Yield up to three texts: results that meet a limit, miss it, or do not have the measure.
+
+    ``found`` has the name of each result and its outcome of the goal.
+    """
     for met, said in ((True, "met by"), (False, "missed by"), (None, "is not measured in")):
         named = [
             (name, _share(entry) if entry["margin"] is not None else "")
@@ -205,9 +213,9 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
 
 
 def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
-    """Return the full names of the metrics of a sweep's goals, as far as ``there`` has them.
+    """Return the full names of the metrics in a sweep's goals that the sweep has.
 
-    ``summary`` is the summary of the sweep.
+    ``summary`` is the summary of the sweep, ``there`` the names of all its metrics.
     """
     goals = summary.get("goals")
     wanted = goals["goal"] if isinstance(goals, Mapping) else {}
@@ -216,10 +224,10 @@ def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
 
 
 def states(summary: Mapping[str, Any]) -> dict[int, str]:
-    """Return the state and the distance from the limit of each point of a sweep with limits.
+    """Return for each point of a sweep (by number) a text on how it meets the limits.
 
-    They are texts such as ``met, 18 % below the limit; 2 of 20 seeds miss it``; with several
-    limits, the worst decides.
+    An example is ``met, 18 % below the limit; 2 of 20 seeds miss it``. With several limits, the
+    text is about the limit with the worst state. The result is empty without limits.
     """
     goals = summary.get("goals")
     points = goals["points"] if isinstance(goals, Mapping) else []
@@ -237,7 +245,10 @@ def _state(point: Mapping[str, Any]) -> str:
 
 
 def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many seeds miss a limit, as text, if not all seeds agree with its state."""
+    """Yield how many seeds miss a limit at a point, if not all seeds agree with its state.
+
+    ``cell`` is the entry of the limit at the point, in the summary of the sweep.
+    """
     beyond, seeds = pick(cell, "beyond"), pick(cell, "value", "n")
     # Sweeps of earlier versions have not counted the seeds.
     if beyond is None or seeds is None or seeds < 2:
@@ -248,27 +259,28 @@ def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _share(cell: Mapping[str, Any]) -> str:
-    """Return the distance of a value from its limit, and its side: ``18 % below``."""
+    """Return the distance of a value from its limit: ``18 % below`` or ``18 % above``."""
     side = "above" if cell["difference"] > 0 else "below"
     return f"{percent(abs(_rounded(cell['margin'])))} {side}"
 
 
 def _rounded(share: float) -> float:
-    """Return a share rounded to two significant digits: the interval of a mean allows no more."""
+    """Return a share rounded to two significant digits, because means over seeds are uncertain."""
     return float(f"{share:.2g}")
 
 
 def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the limit that decides the state of a point of a sweep.
 
-    It has the worst state; of several, it is the one with the least margin.
+    It is the limit with the worst state; among equal states, the one with the least margin. None
+    without limits.
     """
     order = {MISSED: 0, UNDECIDED: 1, MET: 2}
     return min(point["limits"], key=lambda c: (order[c["state"]], c["margin"] or 0.0), default=None)
 
 
 def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """Yield one sentence: which points meet all limits, which miss one, which are undecided."""
+    """Yield one sentence: points that meet all limits, that miss one, and that are undecided."""
     goal = " and ".join(shown(limit.text(), 120) for limit in wanted.limits)
     parts = []
     several = len(wanted.limits) > 1
@@ -286,9 +298,10 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Itera
 
 
 def _along(goals: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """Yield which values of a numeric setting meet all limits, for each choice of other settings.
+    """Yield a sentence on the values of a numeric setting that meet all limits.
 
-    An example is the least buffer that meets a limit, for each congestion control.
+    It has these values for each combination of the other settings: for example, the least buffer
+    for each congestion control.
     """
     met = {point["point"] for point in goals["points"] if point["state"] == MET}
     if not 1 < len(names.lines) <= _MOST_NAMED or not met:
@@ -298,7 +311,10 @@ def _along(goals: Mapping[str, Any], names: Names) -> Iterator[str]:
 
 
 def _reach(line: Line, met: Collection[int]) -> str:
-    """Return which values of a line of points meet the limits, as text: ``from 256 KB on``."""
+    """Return the values of a line's setting that meet the limits: ``from 256 KB on``.
+
+    ``met`` are the numbers of the points that meet them.
+    """
     states = [point in met for _, point in line.points]
     texts = [text for (text, _), is_met in zip(line.points, states, strict=True) if is_met]
     if len(texts) in {0, len(states)}:
@@ -311,7 +327,10 @@ def _reach(line: Line, met: Collection[int]) -> str:
 
 
 def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
-    """Return the name of a point and its distance from the limit: ``threshold 5 (18 % below)``."""
+    """Return the name of a point and its distance from the limit: ``threshold 5 (18 % below)``.
+
+    With several limits, it is the limit with the worst state.
+    """
     cell = _tightest(point)
     said = name(point["point"])
     if cell is None:
@@ -325,7 +344,7 @@ def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
 
 
 def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """Yield sentences on the best point, and on points that do not differ significantly from it."""
+    """Yield a sentence on the best point, and on points that do not differ clearly from it."""
     what = " and ".join(shown(goal.text(), 120) for goal in wanted.best)
     by_number = {point["point"]: point for point in goals["points"]}
     best, average = goals["best"], goals["on_average"]
@@ -336,7 +355,7 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
                 "limit is undecided for it."
             )
         else:
-            yield f"Goal {what}: no settings meet the limits."
+            yield f"Goal {what}: no point of the sweep meets the limits."
         return
     values = ", ".join(
         write(goal.metric, interval["mean"])
@@ -349,15 +368,15 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
             others, names.listed([names.of(each) for each in goals["alike"]]), bool(wanted.limits)
         )
     if average not in {best, None}:
-        said += f"; {names.of(average)} would be better, if it meets the limits"
+        said += f"; {names.of(average)} is better on average, but a limit is undecided for it"
     yield f"{said}."
 
 
 def _apart(others: int, alike: str, has_limits: bool) -> str:
     """Return the end of a sentence: whether the best point is clearly better than all others.
 
-    ``others`` is the number of other points that meet the limits; ``alike`` lists those that do not
-    differ clearly from the best.
+    ``others`` is the number of other points that meet the limits, ``alike`` a list in words of the
+    points that do not differ clearly from the best.
     """
     if alike:
         return f"; with these seeds it does not differ clearly from {alike}"
@@ -369,9 +388,10 @@ def _apart(others: int, alike: str, has_limits: bool) -> str:
 
 
 def _listed(texts: Sequence[str], axis: str = "", number: int | None = None) -> str:
-    """Return the first few texts as a list in words; ``number`` is the number of all.
+    """Return the first few texts, and the number of the others: ``limit 5, 10 and 3 more``.
 
-    ``axis``, with which each text begins, is written only in the first text.
+    Each text begins with ``axis``, which is written only once. ``number`` is the number that the
+    list stands for (default: the number of texts).
     """
     rest = (len(texts) if number is None else number) - _MOST_NAMED
     named = ", ".join([*texts[:1], *(t.removeprefix(axis) for t in texts[1:_MOST_NAMED])])

@@ -11,9 +11,9 @@ KINDS = ("map", "reduce")
 
 
 def concurrency(tasks: pl.DataFrame, edges: Floats) -> Floats:
-    """Return an array (len(edges) − 1): mean number of running tasks between two edges.
+    """Return an array (len(edges) − 1): mean number of running tasks in each interval of time.
 
-    ``edges`` are the borders of the intervals, in simulated seconds.
+    ``edges`` are the borders of the intervals, in simulated s.
     """
     return in_progress(tasks["started_s"].to_numpy(), tasks["finished_s"].to_numpy(), edges)
 

@@ -11,7 +11,7 @@ _RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a key that sorts ``h2`` before ``h10``."""
+    """Return the sort key of a name by its text and numbers: ``h2`` comes before ``h10``."""
     parts = _RUNS_OF_DIGITS.split(name)
     return tuple(
         (1, int(part), "") if place % 2 else (0, 0, part) for place, part in enumerate(parts)
@@ -29,7 +29,7 @@ def plural(number: float, one: str, many: str = "") -> str:
 
 
 def seconds(value_us: float | None) -> float | None:
-    """Return a time in µs as a time in s; None for None."""
+    """Return a time in s, given in µs; None for None."""
     return None if value_us is None else value_us / 1e6
 
 

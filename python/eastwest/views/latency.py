@@ -10,7 +10,7 @@ import polars as pl
 from eastwest.results import Result
 from eastwest.views.series import Floats, percentile
 
-#: Upper ends of the bins of flow sizes in bytes, and their names.
+#: Upper ends (included) of the bins of flow sizes in bytes, by name of the bin.
 SIZE_BINS = {
     "≤ 10 kB": 10_000,
     "10–100 kB": 100_000,
@@ -26,7 +26,7 @@ def finished(result: Result) -> pl.DataFrame:
 
 
 def in_size_bins(flows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the name and the rows of each bin of ``bytes`` that has flows, smallest first."""
+    """Yield (name, rows of ``flows``) for each bin of flow sizes with flows, smallest first."""
     low = -1
     for name, high in SIZE_BINS.items():
         inside = flows.filter((pl.col("bytes") > low) & (pl.col("bytes") <= high))
@@ -36,10 +36,11 @@ def in_size_bins(flows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def by_size(result: Result) -> pl.DataFrame:
-    """Return complete flows by size bin.
+    """Return a table of complete flows: one row for each bin of flow sizes.
 
-    Columns: ``size``, ``flows``, and the median and 99th percentile of completion times in µs and
-    of slowdowns: ``fct_us_p50``, ``fct_us_p99``, ``slowdown_p50``, ``slowdown_p99``.
+    Columns: ``size`` (name of the bin), ``flows`` (their number), and median and 99th percentile of
+    completion time in µs and of slowdown: ``fct_us_p50``, ``fct_us_p99``, ``slowdown_p50``,
+    ``slowdown_p99``.
     """
     rows = []
     for name, inside in in_size_bins(finished(result)):
@@ -52,10 +53,9 @@ def by_size(result: Result) -> pl.DataFrame:
 
 
 def quantile(histogram: pl.DataFrame, share: float) -> float | None:
-    """Return the latency in µs that a share of the packets of a histogram does not exceed.
+    """Return the quantile ``share`` (0 to 1) of a histogram of times in µs; None if empty.
 
-    ``histogram`` has a row for each bucket: ``upper_us`` and ``count``; ``share`` is from 0 to 1.
-    None if the histogram has no packets.
+    ``histogram`` has a row for each bucket: ``upper_us`` (upper bound) and ``count``.
     """
     ordered = histogram.sort("upper_us")
     total = np.cumsum(ordered["count"].to_numpy().astype(np.float64))
@@ -66,13 +66,16 @@ def quantile(histogram: pl.DataFrame, share: float) -> float | None:
 
 
 def tail_s(histogram: pl.DataFrame) -> float | None:
-    """Return the 99th percentile of latency of a histogram in s; None for an empty one."""
+    """Return the 99th percentile in s of a histogram of latency; None if it is empty."""
     tail = quantile(histogram, 0.99)
     return None if tail is None else tail / 1e6
 
 
 def curve(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Return two arrays by bucket of a histogram: share of packets up to it, upper end in s."""
+    """Return two arrays with a value for each bucket: share of packets (0 to 1), upper bound in s.
+
+    The share is that of packets in the bucket and in all buckets below it.
+    """
     ordered = histogram.sort("upper_us")
     seen = np.cumsum(ordered["count"].to_numpy().astype(np.float64))
     # Half a packet is subtracted, because a share of exactly 1 cannot be drawn on an axis of nines.
@@ -80,7 +83,7 @@ def curve(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
 
 
 def classes(result: Result) -> list[tuple[str, pl.DataFrame]]:
-    """Return (traffic class, histogram of its data packets), most packets first."""
+    """Return (traffic class, histogram of the latency of its data packets), most packets first."""
     data = result.latency.filter((pl.col("kind") == "data") & (pl.col("count") > 0))
     busiest = data.group_by("class").agg(pl.col("count").sum())
     names = busiest.sort(["count", "class"], descending=[True, False])["class"].to_list()

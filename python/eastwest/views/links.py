@@ -1,4 +1,4 @@
-"""Links over time: samples of bytes and drops, and the utilisation of each link."""
+"""Links over time: sampled bytes, drops and marks, and the utilisation of each link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastwest.views.series import Floats
 
 
 class Samples:
-    """Samples of a result's links over time, in at most ``most`` equal bins from 0 on."""
+    """Samples of a result's links, summed in at most ``most`` equal bins of simulated time."""
 
     def __init__(self, result: Result, most: int = 300) -> None:
         self.links = result.links
@@ -54,15 +54,15 @@ class Samples:
         return self.end / (self.edges.size - 1)
 
     def _bin(self, times: Floats) -> npt.NDArray[np.intp]:
-        """Return the bin of each sample, whose time is the end of its interval."""
+        """Return the number of the bin of each sample; ``times`` are ends of sampling intervals."""
         # Rounding must not move the end of an interval beyond the edge of its bin.
         late = self.edges * (1 + 1e-12)
         return np.clip(np.searchsorted(late, times, side="left") - 1, 0, self.edges.size - 2)
 
     def by_tier(self, column: str) -> dict[str, npt.NDArray[Any]]:
-        """Return by tier an array (bins): number of packets in each bin of time.
+        """Return for each tier an array (bins): number of dropped or marked packets in each bin.
 
-        ``column`` is ``drops`` or ``marks`` of ``link_samples``.
+        ``column`` is ``drops`` or ``marks``. A tier without such packets is left out.
         """
         counted = self.rows.filter(pl.col(column) > 0)
         joined = counted.join(self.links.select("link", "tier"), on="link", how="left")
@@ -75,10 +75,11 @@ class Samples:
         return found
 
     def by_link(self, column: str, most: int) -> tuple[pl.DataFrame, Floats]:
-        """Return the ``most`` links with the largest sums, ordered by tier, and sums (links, bins).
+        """Return the ``most`` links with the largest sums, and an array (links, bins) of sums.
 
-        ``column`` is the summed column of ``link_samples``: ``bytes``, ``drops`` or ``marks``. The
-        value of a sampling interval is spread evenly over the bins that it covers.
+        The links are rows of the table ``links``, ordered by tier. ``column`` is the summed column
+        of ``link_samples``: ``bytes``, ``drops`` or ``marks``. The value of a sampling interval is
+        spread evenly over the bins that the interval covers.
         """
         samples = self.rows.filter(pl.col(column) > 0)
         total = samples.group_by("link").agg(pl.col(column).sum().alias("_total"))
@@ -101,7 +102,7 @@ class Samples:
 
 
 class LinkLoad:
-    """Utilisation of each link in each bin of time, and its drops."""
+    """Utilisation and dropped packets of each link in each bin of time."""
 
     def __init__(self, facts: Facts, most_bins: int = 240) -> None:
         self.facts = facts
@@ -121,26 +122,27 @@ class LinkLoad:
         rate = np.maximum(links["rate_bps"].to_numpy().astype(float), 1.0)[:, None]
         #: Utilisation of each link from 0 to 1, an array (links, bins).
         self.used = np.minimum(carried * 8 / (rate * self.bins.step), 1.0)
-        #: Packets dropped at each link, an array (links, bins).
+        #: Number of packets dropped at each link, an array (links, bins).
         self.drops = lost
 
 
 def upward(traffic: pl.DataFrame) -> list[str]:
-    """Return the tiers of upward links in ``traffic``; all tiers if none is upward."""
+    """Return the tiers in the table ``traffic`` that lead upwards; all tiers if none does."""
     tiers = [str(tier) for tier in traffic["tier"].unique(maintain_order=True).to_list()]
     return [tier for tier in tiers if tier.endswith("-up")] or tiers
 
 
 def sent_title(tier: str, mean_bps: float, peak_bps: float) -> str:
-    """Return a title with mean and peak of the rate at which a tier sends, all links together."""
+    """Return a sentence on the rate (mean, peak) at which all links of a tier send together."""
     source = "Hosts" if tier == "host-up" else tier_words(tier).capitalize()
     return f"{source} together send {rate(mean_bps)} on average, {rate(peak_bps)} at the peak"
 
 
 def longest_queue(links: pl.DataFrame, owner: str = "") -> str:
-    """Return a title about the queue with the longest drain time.
+    """Return a sentence on the queue with the longest drain time in a run.
 
-    ``owner`` names the devices to which the links belong, such as switches; it may be empty.
+    ``links`` are rows of the table ``links``; ``owner`` names the devices to which they belong,
+    such as ``switches``, or is empty.
     """
     fullest = links.sort("queue_max_us", descending=True).row(0, named=True)
     whose = f" of {owner}" if owner else ""

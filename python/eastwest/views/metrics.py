@@ -1,4 +1,4 @@
-"""Metrics of summaries: their names, units and values, and their changes between results."""
+"""Metrics of summaries: their titles, units and values, and changes between results as text."""
 
 from __future__ import annotations
 
@@ -17,25 +17,31 @@ def times(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of the summary, with its title and the format of its values."""
+    """A number in the summary of a run, with its title and the format of its values."""
 
     title: str
     #: Keys that lead to the number in the nested summary.
     path: tuple[str, ...]
     #: Function that formats a value as text with its unit.
     write: Callable[[float | None], str]
-    #: Factor from the value in the summary to the unit that ``write`` needs.
+    #: Factor that converts the value in the summary to the unit that ``write`` needs.
     factor: float = 1.0
     #: Whether the sentences at the top of a page mention the metric.
     headline: bool = False
 
     @property
     def counter(self) -> tuple[str, ...] | None:
-        """Path of the count (jobs, rounds, flows, packets) over which this is a statistic."""
+        """Path in the summary of the number of jobs, rounds, flows or packets behind the metric.
+
+        None for a metric that is not a statistic over these.
+        """
         return next((c for part, c in COUNTERS.items() if self.path[: len(part)] == part), None)
 
     def of(self, result: Result) -> float | None:
-        """Return the metric's value in a result; None where there was nothing to measure."""
+        """Return the metric's value in a result, multiplied by ``factor``.
+
+        None if the summary lacks the value, or had no jobs, rounds, flows or packets to measure.
+        """
         counter = self.counter
         if counter and pick(result.summary, *counter) == 0:
             return None
@@ -43,9 +49,9 @@ class Metric:
         return None if value is None else value * self.factor
 
 
-#: Path in the summary of the count (jobs, rounds, flows, packets) over which a metric is a
-#: statistic, by the first parts of the metric's path. If the count is 0, the summary has 0 for the
-#: metric too.
+#: Path in the summary of the number of jobs, rounds, flows or packets over which a metric is a
+#: statistic, by the first parts of the metric's path. If this number is 0, the metric is 0 in the
+#: summary, which means that it was not measured.
 COUNTERS = {
     ("jobs",): ("jobs", "count"),
     ("rounds",): ("rounds", "count"),
@@ -90,9 +96,10 @@ METRICS = (
 
 
 def told(shares: Iterable[float | None]) -> list[Metric]:
-    """Return the metrics to show; metrics of energy only if links slept in some result.
+    """Return ``METRICS``, without metrics of energy if no link slept in any result.
 
-    ``shares`` has for each result the energy of its links as a share of links always awake.
+    ``shares`` has a number for each result: the energy of its links divided by their energy if
+    always awake, or None.
     """
     slept = any(share is not None and share < 1 for share in shares)
     return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
@@ -122,8 +129,8 @@ def made(name: str) -> Metric:
     return Metric(title, path, write, factor, headline=True)
 
 
-#: Function that formats a metric, and factor from its unit to that of the function, by the end of
-#: the metric's name.
+#: Function that formats a metric, and factor that converts the metric to the unit of the function,
+#: by the end of the metric's name.
 _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
     "_us": (units.span, 1e-6),
     "_s": (units.span, 1.0),
@@ -133,7 +140,7 @@ _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
 
 
 def change(ratio: float) -> str:
-    """Return the change by the factor ``ratio`` as text: a percentage, or from 3 on the factor."""
+    """Return the ratio to an earlier value as a change: ``+12 %``, or from 3 on ``× 3.5``."""
     if ratio >= 3:
         return f"× {units.count(float(f'{ratio:.3g}'))}"
     percent = round(100 * (ratio - 1), 1)

@@ -16,7 +16,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Stretch:
-    """Interval of a job's critical path: ``what`` names the event for which the job waited."""
+    """Interval of a job's critical path in simulated s; ``what`` is what happens meanwhile."""
 
     what: str
     begin_s: float
@@ -25,7 +25,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """Intervals of the path in order, and the tasks on it."""
+    """Critical path of a job: intervals in order of time, and the rows of the tasks on the path.
+
+    ``last_map`` is the map on the path and ``last_reduce`` the reduce, each None without one.
+    """
 
     stretches: list[Stretch]
     last_map: dict[str, Any] | None
@@ -35,9 +38,10 @@ class CriticalPath:
 def critical_path(
     job: dict[str, Any], tasks: pl.DataFrame, wrote_from_s: float | None = None
 ) -> CriticalPath:
-    """Return the critical path of a job; ``tasks`` are the rows of its tasks.
+    """Return the critical path of a job; ``job`` is its row, ``tasks`` are the rows of its tasks.
 
-    ``wrote_from_s`` is the time at which the last task began to send its output to replicas.
+    ``wrote_from_s`` is the time (simulated s) at which the task that finished last began to send
+    its output to replicas; None if it did not.
     """
     maps = _by_end(tasks.filter(pl.col("kind") == "map"))
     reduces = _by_end(tasks.filter(pl.col("kind") == "reduce"))
@@ -61,9 +65,9 @@ def critical_path(
 
 
 def _waiting(job: dict[str, Any], maps: pl.DataFrame, until_s: float) -> list[Stretch]:
-    """Return the intervals before the assignment of the path's first task, latest first.
+    """Return the intervals from the submission of a job to the assignment of a task, latest first.
 
-    ``maps`` are the maps of the job, ``until_s`` is the time of that assignment.
+    ``maps`` are the maps of the job; the task, the first on the path, was assigned at ``until_s``.
     """
     before = maps.filter(pl.col("assigned_s") < until_s).sort("assigned_s")
     if before.height == 0:
@@ -83,9 +87,10 @@ def _by_end(tasks: pl.DataFrame) -> pl.DataFrame:
 def _shuffle(
     way: list[Stretch], reduce: dict[str, Any], last_map: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Add to ``way`` the intervals of a reduce until it had its input; return the map before it.
+    """Add the intervals of a reduce to ``way``, latest first, and return ``last_map``.
 
-    ``last_map`` is the map of the job that finished last.
+    The intervals reach from the end of ``last_map``, the map of the job that finished last, to the
+    time at which the reduce had its input. Without a map, they begin with the reduce's assignment.
     """
     name = f"reduce {reduce['task']}"
     if last_map is not None and last_map["finished_s"] > reduce["assigned_s"]:
@@ -111,10 +116,10 @@ def _shuffle(
 def _ending(
     name: str, work: str, write: str, task: dict[str, Any], wrote_from_s: float | None
 ) -> list[Stretch]:
-    """Return the intervals of a task after it had its input, latest first.
+    """Return the intervals of a task from the time at which it had its input, latest first.
 
-    ``name`` is the task, ``work`` and ``write`` its activities in words; ``wrote_from_s`` is the
-    time at which it began to send its output to replicas, or None.
+    ``name`` is the name of the task; ``work`` and ``write`` are its activities in words;
+    ``wrote_from_s`` is the time at which the task began to send its output to replicas, or None.
     """
     begin, end = task["input_done_s"], task["finished_s"]
     if wrote_from_s is None or not begin <= wrote_from_s <= end:
@@ -128,10 +133,10 @@ def _ending(
 def _map(
     way: list[Stretch], task: dict[str, Any], wrote_from_s: float | None, writes: bool
 ) -> None:
-    """Add to ``way`` the intervals of a map, latest first.
+    """Add the intervals of the map ``task``, from assignment to end, to ``way``, latest first.
 
-    ``writes`` is true if it writes the output of a job without reduces; ``wrote_from_s`` is the
-    time at which it began to send this output to replicas, or None.
+    ``writes`` is true if the map writes the output of a job without reduces; ``wrote_from_s`` is
+    the time at which the map began to send this output to replicas, or None.
     """
     name = f"map {task['task']}"
     write = "writing its output" if writes else "spilling"

@@ -1,4 +1,4 @@
-"""Pauses by PFC over time: the paused ports, and how pauses spread."""
+"""Pauses by PFC over time: which ports were paused, how long, and in which order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from eastwest.views.series import Floats, in_progress
 
 
 def sound(result: Result) -> pl.DataFrame:
-    """Return the rows of the table ``pauses`` with valid times, and the name of their port."""
+    """Return the rows of the table ``pauses`` with valid times, and a column ``port``.
+
+    ``port`` is the name of the paused port.
+    """
     times = [pl.col(c).is_between(0, 1e9) for c in ("began_s", "until_s")]
     rows = result.pauses.filter(*times, pl.col("began_s") <= pl.col("until_s"))
     names = result.links.select("link", pl.col("name").alias("port")).unique("link")
@@ -20,10 +23,10 @@ def sound(result: Result) -> pl.DataFrame:
 
 
 def places(pauses: pl.DataFrame) -> pl.DataFrame:
-    """Return ports and priorities that were paused, with number and duration of their pauses.
+    """Return one row for each paused port and priority, in the order of their first pauses.
 
-    Columns: ``link``, ``priority``, ``port``, ``pauses``, ``paused_s``, ``first_s``, ``longest_s``,
-    in the order of the first pause.
+    ``pauses`` are rows from :func:`sound`. Columns: ``link``, ``priority``, ``port``, ``pauses``
+    (their number), ``paused_s`` (sum), ``first_s`` (begin of the first) and ``longest_s``.
     """
     long = pl.col("until_s") - pl.col("began_s")
     grouped = pauses.group_by("link", "priority").agg(
@@ -37,18 +40,16 @@ def places(pauses: pl.DataFrame) -> pl.DataFrame:
 
 
 def longest(found: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return the ``most`` rows of :func:`places` with the most time in pause.
-
-    They are in the order of their first pause.
-    """
+    """Return the ``most`` rows of :func:`places` with the most time in pause, by first pause."""
     kept = found.sort("paused_s", descending=True, maintain_order=True).head(most)
     return kept.sort("first_s", "link", "priority")
 
 
 def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
-    """Return an array (rows of :func:`places`, intervals): share of time in pause, 0 to 1.
+    """Return an array (ports and priorities, intervals): share of time in pause, 0 to 1.
 
-    ``edges`` are the borders of the intervals in simulated s.
+    ``pauses`` are rows from :func:`sound`, ``rows`` those of :func:`places` to compute; ``edges``
+    are the borders of the intervals in simulated s.
     """
     parts = pauses.partition_by("link", "priority", as_dict=True)
     own = (parts[key] for key in rows.select("link", "priority").iter_rows())
@@ -57,9 +58,9 @@ def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
 
 
 def names(rows: pl.DataFrame, *, several: bool) -> list[str]:
-    """Return the names of the ports in the rows of :func:`places`.
+    """Return the name of the port in each row of :func:`places`.
 
-    With ``several``, the priority follows in parentheses.
+    With ``several`` (several priorities), the priority follows the name in parentheses.
     """
     return [
         clean(port, 40) + (f" ({priority})" if several else "")
@@ -68,7 +69,7 @@ def names(rows: pl.DataFrame, *, several: bool) -> list[str]:
 
 
 def sentence(found: pl.DataFrame) -> str:
-    """Return a sentence on the paused ports, and on where pauses began."""
+    """Return a sentence on all rows of :func:`places`: pauses, ports, time, and the first pause."""
     first = found.row(0, named=True)
     ports = found["link"].n_unique()
     pauses = int(found["pauses"].sum())

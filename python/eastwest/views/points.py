@@ -1,4 +1,4 @@
-"""Points of a sweep as cells of text: settings, and metrics with their intervals or ratios."""
+"""Points of a sweep as a table of text: settings, and metrics with their intervals or ratios."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Cells:
 
 
 def metrics(result: SweepResult, most: int) -> tuple[list[Shown], list[tuple[str, str]]]:
-    """Return the metrics to show, and the names in ``show`` that no run has, each with a hint.
+    """Return a sweep's metrics to show, and (name, hint) for names in ``show`` that no run has.
 
-    Without ``show`` in the sweep, at most ``most`` metrics are returned: first the measures of
-    goals, then those of the workloads.
+    Without ``show`` in the sweep, at most ``most`` metrics are returned: first the metrics of
+    goals, then of workloads, then headline metrics that are not 0 at all points.
     """
     points = result.points
     there = set(points["metric"].unique())
@@ -46,10 +46,11 @@ def metrics(result: SweepResult, most: int) -> tuple[list[Shown], list[tuple[str
 
 
 def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int) -> Cells:
-    """Return a table with a row for each point of a sweep: its settings, then its metrics.
+    """Return a table with a row for each point of a sweep: settings, number of seeds, and metrics.
 
-    ``numbers`` are the points, ``chosen`` the metrics. Named cases also have ratios to the
-    baseline. Settings have at most ``longest`` characters.
+    ``numbers`` are the numbers of the points, ``chosen`` the metrics. In a sweep with named cases,
+    metrics have ratios to the baseline in place of intervals. In a sweep with goals, the last
+    column has the state of the limits. Settings have about ``longest`` characters at most.
     """
     named = any(axis is not None for _, axis in result.columns)
     compared = factors(result) if named else {}
@@ -80,10 +81,10 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
 
 
 def factors(result: SweepResult) -> dict[tuple[int, str], str]:
-    """Return the ratio of each metric to the baseline as text, by (point, metric).
+    """Return the ratio of each metric to the baseline as text, by (point number, metric name).
 
-    Values of point and baseline with the same seed are paired; with several seeds the text has an
-    interval.
+    With several seeds, the text has a confidence interval, for which values of the point and of the
+    baseline with the same seed are paired. Metrics that are 0 at the baseline have no ratio.
     """
     rows = result.comparisons.select(
         "point", "metric", "difference", "low", "high", "baseline_mean"
@@ -104,9 +105,10 @@ def factors(result: SweepResult) -> dict[tuple[int, str], str]:
 
 
 def value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> str:
-    """Return a mean as text, with half of its interval in percent, or with the text ``factor``.
+    """Return a mean with its confidence interval: ``1.2 ms ± 3 %``; or with the text ``factor``.
 
-    An interval that reaches to 0 or below is shown by its upper end.
+    ``row`` has ``mean``, ``low`` and ``high`` of a metric at a point; ``show`` formats a number. If
+    the interval reaches to 0 or below, its upper end is shown: ``1.2 ms (≤ 3 ms)``.
     """
     if row is None:
         return "–"

@@ -28,28 +28,30 @@ class Bins:
         return np.asarray(np.arange(self.count + 1) * self.step)
 
     def of(self, times: Floats) -> npt.NDArray[np.int64]:
-        """Return the number of the interval of each time in s.
+        """Return for each time in s the number of its interval, from 0 to ``count`` − 1.
 
-        A time at the border of two intervals belongs to the earlier one, which it ends.
+        A time at the border of two intervals belongs to the earlier interval, because a sample has
+        the time of the end of its interval.
         """
         place = np.ceil(times / self.step - 1e-6) - 1
         return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
 
     def sums(self, times: Floats, values: Floats) -> Floats:
-        """Return an array: for each interval the sum of the values whose times (s) are in it."""
+        """Return for each interval the sum of the values whose times (s) are in the interval."""
         sums = np.bincount(self.of(times), weights=values, minlength=self.count)
         return np.asarray(sums, dtype=np.float64)
 
 
 def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
-    """Return an array (len(edges) − 1): mean number of intervals in progress between two edges.
+    """Return an array (len(edges) − 1): mean number of activities in progress in each time bin.
 
-    ``starts`` and ``ends`` are those of the intervals, in s as ``edges``.
+    An activity lasts from a time in ``starts`` to the time in ``ends`` at the same index; ``edges``
+    are the borders of the bins. All times are in s.
     """
     count = edges.size - 1
     widths = np.where(np.diff(edges) > 0, np.diff(edges), 1.0)
-    # Number of intervals that have begun and not ended, before each bin. It is a whole number, so
-    # bins without a begin or an end have no rounding error.
+    # Number of activities in progress before each bin. It is a whole number, so bins without a
+    # start or an end have no rounding error.
     running = np.zeros(count + 1, dtype=np.int64)
     part = np.zeros(count)
     for times, sign in ((starts, 1), (ends, -1)):
@@ -62,7 +64,10 @@ def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
 
 
 def most_at_once(starts: Floats, ends: Floats) -> int:
-    """Return the largest number of intervals in progress at one time."""
+    """Return the largest number of activities in progress at one time.
+
+    An activity lasts from a time in ``starts`` to the time in ``ends`` at the same index.
+    """
     times = np.concatenate([starts, ends])
     steps = np.repeat([1, -1], starts.size)
     # At equal times, ends come before starts: a slot with consecutive tasks holds one task at a
@@ -72,7 +77,7 @@ def most_at_once(starts: Floats, ends: Floats) -> int:
 
 
 def covered(spans: list[tuple[float, float]]) -> float:
-    """Return the length of the union of intervals, each given by begin and end."""
+    """Return the length of the union of the intervals ``spans``, each (begin, end)."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))
@@ -81,16 +86,19 @@ def covered(spans: list[tuple[float, float]]) -> float:
 
 
 def percentile(values: Floats, share: float) -> float | None:
-    """Return the percentile of the finite values as summaries define it; None without values.
+    """Return the percentile ``share`` (0 to 1) of the finite values; None without finite values.
 
-    ``share`` is from 0 to 1, such as 0.99.
+    It is the least value ``v`` such that at least ``share`` of the values is ≤ ``v``.
     """
     ordered = np.sort(values[np.isfinite(values)])
     return stats.percentile_of_ordered(ordered, share) if ordered.size else None
 
 
 def cumulative(values: Floats) -> tuple[Floats, Floats]:
-    """Return the finite values in ascending order, and the share up to each of them (0 to 1)."""
+    """Return two arrays: the finite values in ascending order, and the share (0 to 1) up to each.
+
+    The last share is 1.
+    """
     ordered = np.sort(values[np.isfinite(values)])
     return ordered, np.arange(1, ordered.size + 1) / max(1, ordered.size)
 
@@ -99,13 +107,16 @@ class Lanes:
     """Lanes for overlapping intervals of time: an interval gets the first lane that is free."""
 
     def __init__(self) -> None:
-        #: Number of lanes that were needed so far.
+        #: Number of lanes with at least one interval so far.
         self.count = 0
         self._busy: list[tuple[float, int]] = []
         self._free: list[int] = []
 
     def place(self, begin: float, end: float) -> int:
-        """Return the lane of an interval; callers pass intervals in the order of their begin."""
+        """Return the number of the lane (from 0) of an interval, and occupy it up to ``end``.
+
+        Intervals must be placed in the order of their begin.
+        """
         while self._busy and self._busy[0][0] <= begin:
             heapq.heappush(self._free, heapq.heappop(self._busy)[1])
         if self._free:

@@ -1,4 +1,4 @@
-"""Settings of resolved scenarios by path, and those in which scenarios differ."""
+"""Settings of resolved scenarios by dotted key, and the settings in which scenarios differ."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def tree(result: Result) -> dict[str, Any]:
 
 
 def settings(result: Result) -> dict[str, str]:
-    """Return all settings of the resolved scenario as text, by dotted key; empty if unreadable.
+    """Return all settings of the resolved scenario as text, by key such as ``fabric.queue.limit``.
 
-    An example of a dotted key is ``fabric.queue.limit``.
+    The result is empty if the scenario cannot be read.
     """
     return dict(flat(tree(result), ""))
 
 
 def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted key and the value of each setting in nested tables.
+    """Yield (dotted key, value) for each setting in the nested tables ``tree``.
 
-    ``path`` is the key of ``tree`` itself, with which all keys begin. Items of a list are named as
-    ``--set`` names them: by their ``name`` where each has its own, otherwise by their number.
+    ``path`` is the key of ``tree`` itself, with which all keys begin. In the key, an item of a list
+    of tables has its ``name``, if all items have different names, or else its number from 0.
     """
     if isinstance(tree, dict) and tree:
         for key, value in tree.items():
@@ -51,7 +51,7 @@ def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the dotted key of each setting in nested tables, and its value as text.
+    """Yield (dotted key, value as text) for each setting in the nested tables ``tree``.
 
     ``path`` is the key of ``tree`` itself, with which all keys begin.
     """
@@ -60,7 +60,10 @@ def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
-    """Return the settings in which the scenarios differ: dotted key, and its text in each."""
+    """Return (dotted key, [value in each result]) for settings in which the scenarios differ.
+
+    Values are texts; ``ABSENT`` stands for a setting that a scenario does not have.
+    """
     everything = [settings(result) for result in results]
     paths = dict.fromkeys(path for each in everything for path in each)
     rows = [(path, [each.get(path, ABSENT) for each in everything]) for path in paths]

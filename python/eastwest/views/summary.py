@@ -17,10 +17,10 @@ from eastwest.work_units import Unit, first_unit, window_words
 _MOST_CLASSES = 2
 #: Maximum number of settings of ``--set`` in a summary, and of characters of each.
 _MOST_SETTINGS, _LONGEST_SETTING = 6, 100
-#: Counters of ``tcp`` in the order of the summary; each event is in only one of them.
+#: Counters of ``tcp`` that the text shows, in this order; an event counts in one of them only.
 _TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes")
 _MOST_CAUSES = 2
-#: Measures of workloads that appear in no other row of the summary's text.
+#: Measures of workloads that only the row of the workload shows.
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
 #: Maximum number of workloads that have lines of their own in a summary.
 _MOST_WORKLOADS = 5
@@ -29,15 +29,15 @@ _MOST_MEASURES, _MOST_COUNTERS = 3, 8
 
 
 def title(result: Result) -> str:
-    """Return the name of the scenario of a result, and its seed."""
+    """Return the name of a result's scenario and the seed: ``incast, seed 1``."""
     s = result.summary
     return f"{clean(str(s.get('scenario', '?')), 50)}, seed {s.get('seed', '?')}"
 
 
 def changed(result: Result) -> list[str]:
-    """Return the settings that ``--set`` changed, each as ``path = value``; the first few.
+    """Return the first six settings that ``--set`` changed, each as ``path = value``.
 
-    If there are more, the last text has their number.
+    If ``--set`` changed more settings, one more text has the number of the others.
     """
     found = result.summary.get("set")
     if not isinstance(found, list):
@@ -48,7 +48,7 @@ def changed(result: Result) -> list[str]:
 
 
 def rows(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield the main results of a run as (name, text): its cost, its workloads, the network."""
+    """Yield the main results of a run as (name, text): its cost, its workloads, its network."""
     s = result.summary
     if settings := changed(result):
         yield "set", "; ".join(settings)
@@ -67,7 +67,7 @@ def rows(result: Result) -> Iterator[tuple[str, str]]:
 def facts(result: Result) -> Iterator[tuple[str, str]]:
     """Yield the main results of a run as (name, text), without its workloads and its cost.
 
-    The cost, which is time and memory, differs from run to run.
+    The cost is CPU time and memory, which differ even between runs of one scenario and seed.
     """
     if settings := changed(result):
         yield "set", "; ".join(settings)
@@ -76,7 +76,7 @@ def facts(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def warnings(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield warnings on a run's results as (name, text): approximate mode, a deadlock."""
+    """Yield (name, text) for each warning on a run: flow-level mode and its error, a deadlock."""
     s = result.summary
     said_of = (("mode", fidelity.error(s)), ("", fidelity.warning(s)), ("deadlock", deadlock(s)))
     yield from ((name, clean(said, 400)) for name, said in said_of if said)
@@ -88,7 +88,7 @@ def notes(result: Result) -> list[str]:
 
 
 def _failed_jobs(result: Result) -> int:
-    """Return the number of jobs that did not succeed; 0 for results without this information."""
+    """Return the number of jobs that failed; 0 for results without this information."""
     if not pick(result.summary, "jobs", "count") or "failed" not in result.jobs.columns:
         return 0
     return result.jobs.filter(result.jobs["failed"].fill_null("") != "").height
@@ -149,23 +149,28 @@ def _hosts(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:
-    """Return the runtime of an MPI program as text: the time until its last rank ended."""
+    """Return the runtime of an MPI program as text: ``runtime 1.2 s of 16 ranks``."""
     return f"runtime {span(runtime_s)} of {plural(ranks or 0, 'rank')}"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of a workload's units, such as exchanges: in its window, or while another is active."""
+    """Durations of a workload's units of work, such as exchanges.
+
+    The units are those in the measuring window, or those while another workload was active.
+    """
 
     workload: str
-    #: The other workload (``W`` or ``W/purpose``) that was active; empty for the whole window.
+    #: The other workload (``W`` or ``W/purpose``) that was active; empty for all units in the
+    #: measuring window.
     during: str
     unit: Unit
-    #: ``count``, ``mean`` and percentiles, in the unit of the measure's name.
+    #: ``count``, ``mean``, percentiles and ``max`` of the durations, in µs or s as the name of the
+    #: measure ends (``unit.name``).
     found: Mapping[str, float]
 
     def text(self) -> str:
-        """Return the number of units and the percentiles of their times."""
+        """Return the number of units and the percentiles of their durations as text."""
         if self.unit.name == "rank_s":
             return _of_ranks(self.found["max"], self.found["count"])
         number = plural(self.found["count"], self.unit.noun)
@@ -174,10 +179,7 @@ class Measured:
         return f"{number}: {spread({'of': {**self.found, 'mean': None}}, 'of', self._unit_s)}"
 
     def shown(self, statistic: str) -> str:
-        """Return a statistic of the times as text with its unit.
-
-        ``statistic`` is its name in the summary, such as ``p50`` or ``max``.
-        """
+        """Return the statistic ``p50``, ``max`` … of the durations as text with its unit."""
         return span(self.found[statistic] * self._unit_s)
 
     @property
@@ -186,7 +188,11 @@ class Measured:
 
 
 def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
-    """Yield the times of each workload's units of work: in all, and while others were active."""
+    """Yield the durations of each workload's units of work, from the summary ``s`` of a run.
+
+    For each workload, the first entry is about all units; other entries are about the units while
+    another workload was active.
+    """
     for name, measures in s.get("workloads", {}).items():
         unit = first_unit(measures)
         if unit is None:
@@ -198,10 +204,10 @@ def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
 
 
 def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) of each workload: its own times, also while others were active.
+    """Yield (name, text) for each workload: durations of its units, also while others were active.
 
-    A single workload whose unit is jobs, rounds or flows has other rows in the summary. These rows
-    cover the whole run, so with a measuring window the workload has a line, too.
+    A single workload of jobs, rounds or flows has no row here, because other rows of the summary
+    show it. These rows are about the whole run, so with a measuring window there is a row here too.
     """
     if "window" in s:
         yield "window", window_words(s["window"])
@@ -237,10 +243,10 @@ def _application(own: Mapping[str, Any]) -> list[str]:
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:
-    """Return mean, median and tail of a quantity as text.
+    """Return mean, median, tail and maximum of a time as text, as far as the summary has them.
 
-    The numbers are in ``tree[stem]``, or in ``tree`` under names such as ``stem_p50``; ``unit_s``
-    is the length of their unit in s.
+    The numbers are in ``tree[stem]``, or in ``tree`` with names such as ``runtime_s_p50`` for the
+    ``stem`` ``runtime_s``; ``unit_s`` is the length of their unit in s (1e-6 for µs).
     """
     nested = tree.get(stem) if isinstance(tree, Mapping) else None
     words = (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
@@ -258,7 +264,10 @@ def without_packets(s: Mapping[str, Any]) -> str:
 
 
 def _latency(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield one row for all packets, and one for each class if there are several."""
+    """Yield (name, latency as text) for all packets, and for each traffic class if several.
+
+    ``s`` is the summary.
+    """
     tree = s.get("latency_us")
     if not isinstance(tree, Mapping):
         return
@@ -277,7 +286,10 @@ def _latency(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def tcp_counters(tree: Any) -> str:
-    """Return the TCP counters above zero as text; causes of timeouts are in parentheses."""
+    """Return the TCP counters above 0 as text, with the causes of timeouts in parentheses.
+
+    ``tree`` is ``tcp`` of the summary.
+    """
     parts = []
     for key in _TCP:
         value = pick(tree, key)
@@ -293,7 +305,10 @@ def tcp_counters(tree: Any) -> str:
 
 
 def by_kind(drops: Any) -> dict[str, float]:
-    """Return drops by kind of packet and cause, such as ``data (early)``."""
+    """Return numbers of drops by kind of packet and cause, such as ``data (early)``.
+
+    ``drops`` is ``drops`` of the summary.
+    """
     result: dict[str, float] = {}
     for path, value in leaves(drops):
         name = path[-1] if len(path) < 2 else f"{path[-1]} ({path[0]})"
@@ -302,22 +317,22 @@ def by_kind(drops: Any) -> dict[str, float]:
 
 
 def tally(tree: Any, most: int = 3, noun: str = "kinds") -> str:
-    """Return the ``most`` largest counters as text with their names.
+    """Return the ``most`` largest counters of a nested mapping as text: ``9 data, 2 ack``.
 
-    Counters of 0 are left out; the keys of nested mappings are joined to one name. If more
-    than one counter is left after the first ``most``, their sum is last: ``7 of 2 other kinds``.
+    A counter's name consists of its keys; counters of 0 are left out. If more than ``most`` + 1
+    remain, the sum of the others is last: ``7 in 2 other kinds`` for two counters with the sum 7.
     """
     counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
     counted.sort(key=lambda pair: -pair[1])
     most += len(counted) == most + 1
     parts = [f"{count(value)} {clean(name, 30)}" for name, value in counted[:most]]
     if rest := counted[most:]:
-        parts.append(f"{count(sum(value for _, value in rest))} of {len(rest)} other {noun}")
+        parts.append(f"{count(sum(value for _, value in rest))} in {len(rest)} other {noun}")
     return ", ".join(parts) or "none"
 
 
 def leaves(tree: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield all numbers of a nested mapping with their keys."""
+    """Yield (keys from the outermost to the innermost, number) for all numbers of a mapping."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
             yield from leaves(value, (*prefix, str(key)))

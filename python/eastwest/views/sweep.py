@@ -18,23 +18,23 @@ from eastwest.views import goals
 from eastwest.views.labels import natural, shown
 from eastwest.views.metrics import COUNTERS, KNOWN, METRICS, Metric, made, told
 
-#: Maximum number of points that are drawn and listed; the tables in the folder have all points.
+#: Maximum number of points that pages draw and list; the tables in the folder have all points.
 MOST_POINTS = 120
 _MOST_SERIES = 6
-#: Ratio of the largest to the least setting from which an axis may be logarithmic.
+#: Ratio of the largest to the smallest value of a setting from which its axis may be logarithmic.
 _LEAST_LOG = 20.0
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean of a metric over the seeds of a point, with its interval where there is one."""
+    """Mean of a metric over the seeds of a point, with its confidence interval if there is one."""
 
     mean: float
     low: float | None
     high: float | None
 
     def times(self, factor: float) -> Estimate:
-        """Return the estimate times ``factor``; ends that are not finite become None."""
+        """Return the estimate multiplied by ``factor``; interval ends that are not finite: None."""
         low, high = (
             end * factor if end is not None and math.isfinite(end) else None for end in self.ends
         )
@@ -42,7 +42,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """Lower and upper end of the interval; None where there is no interval."""
+        """Lower and upper end of the interval; both None if there is no interval."""
         return self.low, self.high
 
     @property
@@ -53,17 +53,18 @@ class Estimate:
 
     @property
     def is_clear(self) -> bool:
-        """Whether 0 lies outside the interval."""
+        """Whether there is an interval and it does not contain 0."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     def text(self, metric: Metric) -> str:
-        """Return the mean and its interval as text."""
+        """Return the mean and its interval as text: ``1.2 ms ± 3 %``."""
         return f"{metric.write(self.mean)} {self.width(metric)}".strip()
 
     def width(self, metric: Metric) -> str:
-        """Return half the interval's width as a share of the mean as text; empty without one.
+        """Return half the width of the interval in percent of the mean: ``± 3 %``.
 
-        An interval that reaches to 0 or below is given by its upper end.
+        The text is empty without an interval. If the interval of a positive mean reaches to 0 or
+        below, the text is its upper end: ``(≤ 3 ms)``.
         """
         if self.low is None or self.high is None or not self.mean:
             return ""
@@ -75,10 +76,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Axis:
-    """Horizontal axis of the charts of a sweep: its label, and a text and a place per column.
+    """Horizontal axis of a sweep's charts: its label, and text and place of each column.
 
-    A column without a number has the place *i* + 0.5. The distances of columns with numbers are
-    proportional to the differences of the numbers, or of their logarithms.
+    A column is a value of the setting. If all values are numbers, distances of columns are
+    proportional to the differences of the numbers, or of their logarithms; otherwise, column *i*
+    has the place *i* + 0.5.
     """
 
     label: str
@@ -88,16 +90,17 @@ class Axis:
 
     @property
     def least_gap(self) -> float:
-        """Least distance of two columns; 1 where columns have no numbers."""
+        """Least distance of two neighbouring columns; 1 if columns are not numbers."""
         ordered = sorted(self.places)
         return min((b - a for a, b in pairwise(ordered)), default=1.0)
 
 
 def axis_of(name: str, columns: list[str]) -> Axis:
-    """Return the axis named ``name`` whose columns have the texts ``columns``.
+    """Return the axis named ``name`` with the texts ``columns`` as its columns.
 
-    It has a scale if all texts are numbers with units of one kind. The scale is logarithmic if the
-    numbers span a factor of 20 and are nearer to equal ratios than to equal differences.
+    The axis has a scale if all texts are numbers with units of one kind. The scale is logarithmic
+    if the largest number is at least 20 times the smallest, and the ratios of neighbours are more
+    equal than their differences.
     """
     plain = Axis(name, columns, [i + 0.5 for i in range(len(columns))], is_numeric=False)
     bounds = [_bound(text) for text in columns]
@@ -121,7 +124,7 @@ def axis_of(name: str, columns: list[str]) -> Axis:
 
 
 def _bound(text: str) -> Bound | None:
-    """Return a setting's text as a number with its unit, or None."""
+    """Return the number and unit in the text of a setting; None for a text without a number."""
     try:
         return Bound.read(float(text))
     except ValueError:
@@ -129,7 +132,10 @@ def _bound(text: str) -> Bound | None:
 
 
 def _grow_together(rows: Collection[tuple[str, ...]]) -> bool:
-    """Whether the first column differs in all rows, and the other columns rise or fall with it."""
+    """Whether the first text differs in all rows, and the other texts rise or fall with it.
+
+    Each row has the settings of a point.
+    """
     ordered = [[natural(text) for text in row] for row in rows]
     ordered.sort(key=lambda row: row[0])
     columns = list(zip(*ordered, strict=True))
@@ -154,7 +160,7 @@ class Points:
         head = self.table.unique("point", maintain_order=True).sort("point")
         self.all = head["point"].to_list()
         self.numbers = self.all[:MOST_POINTS]
-        #: Columns of the tables by axis: a path, or ``case`` for an axis with names.
+        #: Column of the table ``points`` for each axis: a path, or ``case`` for an axis of names.
         self.axes = [
             path if axis is not None or path in head.columns else f"set.{path}"
             for path, axis in sweep.columns
@@ -165,7 +171,10 @@ class Points:
         }
 
     def _settings(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the settings of a point as text: its value, or its name, along each axis."""
+        """Return a text for each axis: the value of the setting, or the name of the case.
+
+        ``row`` is a row of the table ``points``.
+        """
         names = self.sweep.names(row["point"])
         labels = self.sweep.labels
         found = []
@@ -190,7 +199,7 @@ class Points:
         return [shown(n, 40) for n in (last if len(set(last)) == len(last) else self.axes)]
 
     def name(self, point: int) -> str:
-        """Return the settings of a point as text.
+        """Return the settings of a point as text: ``limit = 5 packets, kind = red``.
 
         If several settings grow together, the text has only the first of them.
         """
@@ -198,16 +207,16 @@ class Points:
         return self._said(row, self._leading if row else []) or f"point {point}"
 
     def column_name(self, point: int) -> str:
-        """Return the setting of a point along the horizontal axis as text."""
+        """Return the horizontal axis's setting of a point as text: ``limit = 5 packets``."""
         if self._across is None:
             return self.name(point)
         return self._said(self.settings[point], [self._across])
 
     def _said(self, row: list[str], columns: Iterable[int], sign: str = " = ") -> str:
-        """Return some settings of a point as text, ``limit = 5 packets``; for a case, its name.
+        """Return some settings of a point as text: ``limit = 5 packets``, or the name of a case.
 
-        ``row`` has the settings of the point, ``columns`` the indices of those to name; ``sign``
-        stands between name and value.
+        ``row`` has all settings of the point, ``columns`` the indices of the settings to return;
+        ``sign`` stands between name and value.
         """
         named = [axis is not None for _, axis in self.sweep.columns]
         said = (row[i] if named[i] else f"{self.short[i]}{sign}{row[i]}" for i in columns)
@@ -227,7 +236,10 @@ class Points:
         return goals.Names(of, "", self.short[self._across], self._lines(self._across))
 
     def _lines(self, across: int) -> tuple[goals.Line, ...]:
-        """Return the points in ascending order of a numeric setting, by their other settings."""
+        """Return lines of points that differ only in the numeric setting with index ``across``.
+
+        Points of a line are in ascending order of this setting.
+        """
         _, series, places = self.layout
         found: dict[int, list[tuple[float, str, int]]] = {}
         for point, (column, line) in places.items():
@@ -241,7 +253,7 @@ class Points:
 
     @cached_property
     def wanted(self) -> list[Metric]:
-        """Metrics that the sweep's ``show`` names; without it, metrics of goals and workloads."""
+        """Metrics in ``show`` of the sweep; without ``show``, metrics of goals and workloads."""
         there = set(self.table["metric"].unique())
         named = [words.full(name, there) for name in self.sweep.summary.get("show") or []]
         of_goals = goals.measures(self.sweep.summary, there)
@@ -250,10 +262,10 @@ class Points:
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """Estimates by metric and point, in the units in which metrics are shown.
+        """Estimates by (metric name, point number), in the units that metrics are written from.
 
-        A point without jobs has no estimates of statistics of jobs; likewise for rounds, flows and
-        packets.
+        A point without jobs has no estimates of statistics of jobs; the rule also holds for rounds,
+        flows and packets.
         """
         known = KNOWN | {".".join(metric.path): metric for metric in self.wanted}
         rows = self.table.filter(
@@ -269,7 +281,7 @@ class Points:
 
     @cached_property
     def _empty(self) -> set[tuple[int, str]]:
-        """(point, counter) where the number of jobs, rounds, flows or packets is 0 in every run."""
+        """(point number, metric) where the number of jobs, rounds, flows or packets is always 0."""
         zero = self.table.filter(
             (pl.col("mean") == 0) & pl.col("metric").is_in([".".join(c) for c in COUNTERS.values()])
         )
@@ -277,7 +289,10 @@ class Points:
 
     @cached_property
     def compared(self) -> dict[tuple[str, int], Estimate]:
-        """Relative differences to the baseline, paired by seed, by metric and point."""
+        """Relative differences from the baseline (0.1: 10 % more), by (metric name, point number).
+
+        Values with the same seed are paired.
+        """
         rows = self.sweep.comparisons.filter(pl.col("point").is_in(self.numbers)).select(
             "metric", "point", "difference", "low", "high", "baseline_mean"
         )
@@ -288,7 +303,10 @@ class Points:
         }
 
     def difference(self, metric: Metric, point: int) -> Estimate | None:
-        """Return the difference of a metric to the baseline, paired by seed, in its shown unit."""
+        """Return the difference of a metric from the baseline, paired by seed; None without one.
+
+        It is in the unit that ``metric.write`` needs.
+        """
         rows = self.sweep.comparisons.filter(
             (pl.col("metric") == ".".join(metric.path)) & (pl.col("point") == point)
         ).select("difference", "low", "high")
@@ -298,13 +316,13 @@ class Points:
         return None
 
     def of(self, metric: Metric) -> dict[int, Estimate]:
-        """Return the estimate of a metric at each point that has one, by the point's number."""
+        """Return the estimates of a metric by point number, for points that have an estimate."""
         name = ".".join(metric.path)
         return {p: self.estimates[name, p] for p in self.numbers if (name, p) in self.estimates}
 
     @cached_property
     def metrics(self) -> list[Metric]:
-        """Metrics that are not zero at all points; metrics that the sweep shows come first.
+        """Metrics that differ from 0 at one point at least; metrics in ``show`` come first.
 
         Metrics of energy are included only if links slept.
         """
@@ -315,9 +333,9 @@ class Points:
 
     @cached_property
     def _leading(self) -> list[int]:
-        """Columns of settings that identify a point; of settings that grow together, the first.
+        """Indices of the settings that identify a point; of settings that grow together, the first.
 
-        Settings of a random sample are all returned.
+        Settings that a random sample draws are all included.
         """
         kept: list[int] = []
         place = 0
@@ -331,9 +349,10 @@ class Points:
 
     @cached_property
     def layout(self) -> tuple[list[str], list[str], dict[int, tuple[int, int]]]:
-        """Texts of columns, names of series, and (column, series) by point.
+        """Texts of columns, names of series, and (column, series) as indices by point number.
 
-        The axis with the most values is horizontal.
+        Columns are the values of the setting with the most values; series are the combinations of
+        the other settings.
         """
         across = self._across
         if across is None:
@@ -349,13 +368,13 @@ class Points:
         return columns, series if len(self._leading) > 1 else [], places
 
     def _beside(self, across: int) -> dict[int, str]:
-        """Return by point its settings as text, without the setting of the horizontal axis."""
+        """Return the settings of each point as text, without the setting with index ``across``."""
         columns = [i for i in self._leading if i != across]
         return {p: self._said(row, columns) for p, row in self.settings.items()}
 
     @cached_property
     def _across(self) -> int | None:
-        """Column for the horizontal axis; None if there would be too many series to draw."""
+        """Index of the setting on the horizontal axis; None if there were too many series."""
         if not self._leading:
             return None
         rows = self.settings
@@ -372,5 +391,5 @@ class Points:
 
     @cached_property
     def across(self) -> str:
-        """Name of the horizontal axis of the charts."""
+        """Name of the charts' horizontal axis: the path of a setting, ``case``, or ``point``."""
         return "point" if self._across is None else shown(self.axes[self._across], 60)

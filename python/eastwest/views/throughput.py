@@ -23,19 +23,23 @@ _SHORTEST = 1e-9
 
 @dataclass(frozen=True)
 class Throughput:
-    """Rates of streams in equal bins of simulated time; a bin has whole sampling intervals."""
+    """Received rates of streams in equal bins of simulated time, and fairness between streams.
+
+    A bin consists of whole sampling intervals.
+    """
 
     #: Length of a bin in seconds.
     step: float
-    #: One row for each stream, most bytes first: ``bytes``, and its ``first`` and ``last`` bin.
+    #: One row for each stream, most bytes first: the columns of ``STREAM``, ``bytes``, and
+    #: ``first`` and ``last``, the numbers of the first and last bin with data.
     streams: pl.DataFrame
-    #: Rates in bit/s of the first :data:`MOST_LINES` streams, an array (streams, bins). NaN before
-    #: a stream's first and after its last bin.
+    #: Rates in bit/s of the first :data:`MOST_LINES` streams, an array (streams, bins). A stream
+    #: has NaN before its first and after its last bin with data.
     rates: Floats
     #: Rate of all streams together in bit/s, for each bin.
     total: Floats
-    #: Jain's index for each bin over the streams that are between their first and last bin; NaN for
-    #: fewer than two streams.
+    #: Jain's fairness index in each bin, over the streams whose first bin with data is not later
+    #: and whose last is not earlier; NaN for fewer than two streams.
     jain: Floats
 
     @property
@@ -44,14 +48,14 @@ class Throughput:
         return np.asarray(np.arange(self.total.size + 1) * self.step)
 
     def names(self, host: Callable[[int], str]) -> list[str]:
-        """Return the names of the streams that are drawn.
+        """Return the names of the first :data:`MOST_LINES` streams.
 
-        ``host`` returns the name of a host number.
+        ``host`` returns the name of the host with a number.
         """
         return [name_of(row, host) for row in self.streams.head(MOST_LINES).iter_rows(named=True)]
 
     def sentence(self) -> str:
-        """Return a sentence on the rates of streams, and on their fairness."""
+        """Return a sentence: mean rate of all streams together, and the median of Jain's index."""
         some = self.total[self.total > 0]
         together = rate(float(some.mean())) if some.size else rate(0.0)
         if self.streams.height == 1:
@@ -69,14 +73,17 @@ class Throughput:
 def name_of(row: Mapping[str, Any], host: Callable[[int], str]) -> str:
     """Return the name of a stream, such as ``h0 → h3 (connection 17)``.
 
-    ``row`` is a row of ``streams``; ``host`` returns the name of a host number.
+    ``row`` is a row of ``streams``; ``host`` returns the name of the host with a number.
     """
     number = f"stream {row['stream']}" if row["stream"] >= 0 else f"connection {row['connection']}"
     return f"{host(row['src'])} → {host(row['dst'])} ({number})"
 
 
 def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
-    """Return rates from the table ``flow_samples`` in at most ``most`` bins; None without rows."""
+    """Return the rates of streams in at most ``most`` bins of time; None without samples.
+
+    They are computed from the table ``flow_samples``.
+    """
     interval = pick(result.summary, "flow_samples", "interval_s") or 0.0
     if not _SHORTEST <= interval < np.inf:
         return None
@@ -111,10 +118,10 @@ def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
 
 
 def _rates(got: pl.DataFrame, streams: pl.DataFrame, bins: int) -> Floats:
-    """Return the received bytes of the first streams, an array (streams, bins).
+    """Return an array (first :data:`MOST_LINES` streams, bins): received bytes.
 
-    ``got`` has the bytes by stream and bin; values before a stream's first and after its last bin
-    are NaN.
+    ``got`` has the bytes by stream and bin. A stream has NaN before its first and after its last
+    bin with data.
     """
     top = streams.head(MOST_LINES).with_row_index("row")
     bytes_in = np.full((top.height, bins), np.nan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Short name and explanation of each cause, by its name in the tables.
+#: (short name, explanation) of each cause of a timeout, by the name of the cause in result tables.
 WORDS = {
     "syn": ("lost SYN", "the SYN was lost"),
     "syn_ack": ("lost SYN-ACK", "the SYN-ACK, or the ACK that answers it, was lost"),
@@ -23,10 +23,10 @@ WORDS = {
 
 
 def short(cause: str) -> str:
-    """Return the name of a cause for a count: ``full window lost``."""
+    """Return the short name of a cause, for texts such as ``3 full window lost``."""
     return WORDS[cause][0] if cause in WORDS else cause.replace("_", " ")
 
 
 def long(cause: str) -> str:
-    """Return the explanation of a cause; an unknown cause is returned as words."""
+    """Return the explanation of a cause; an unknown cause is returned with spaces for ``_``."""
     return WORDS[cause][1] if cause in WORDS else cause.replace("_", " ")

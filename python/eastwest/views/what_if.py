@@ -15,31 +15,32 @@ from eastwest.views.metrics import Metric
 
 #: Name under which the network is listed among the services.
 NETWORK = "(network)"
-#: Column ``name``: the service of a call; its component if this has no service (a client).
+#: Column ``name``: the service of a call, or its component if the component has no service (a
+#: client).
 _SERVICE = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
 
-#: Values of one number, one value for each seed; None if some run does not have it.
+#: Values of a metric, one for each seed; None if a run lacks the metric.
 Values = list[float] | None
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A case with its results, one for each seed; the order of seeds is common to all cases."""
+    """A case of a comparison: its name, and one result for each seed; seeds have a fixed order."""
 
     name: str
     results: tuple[Result, ...]
 
     def values(self, metric: Metric) -> Values:
-        """Return a metric of the case, one value for each seed; None if a run does not have it."""
+        """Return the values of a metric in the case, one for each seed; None if a run lacks it."""
         values = [metric.of(result) for result in self.results]
         known = [value for value in values if value is not None]
         return known if len(known) == len(values) else None
 
     def share(self, part: str) -> float | None:
-        """Return the mean share (0 to 1) of one part in the response time.
+        """Return a part of the response time as a share (0 to 1) of it, as mean over the seeds.
 
         ``part`` is a key of ``transactions`` in the summary, such as ``network_us``. None if a run
-        does not have it.
+        lacks the part.
         """
         shares = []
         for result in self.results:
@@ -81,11 +82,11 @@ METRICS = (
 
 
 def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
-    """Return the numbers of a case by their path in the summary, with ratios to ``base``.
+    """Return metrics of a case with their confidence intervals, by path in the summary.
 
-    Each number has ``n`` seeds, ``mean``, ``low`` and ``high`` (the last two None for one seed).
-    ``of_first`` has ``mean``, ``low`` and ``high`` of the ratio to the base with the same seed.
-    Units are those of the summary.
+    Each metric has ``n`` (number of seeds), ``mean``, ``low`` and ``high`` (ends of the interval,
+    None for one seed), in units of the summary. ``of_first`` has ``mean``, ``low`` and ``high`` of
+    the ratios to the metric of ``base`` with the same seed; it is None without ratios.
     """
     found = {}
     for metric in METRICS:
@@ -105,9 +106,9 @@ def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
 
 
 def ratio(values: Values, base: Values) -> stats.Interval | None:
-    """Return the mean ratio of the values to the base, paired by seed, with its interval.
+    """Return the mean of the ratios ``values`` / ``base``, paired by seed, with its interval.
 
-    None if one of them is missing, or a value of the base is 0.
+    None if either argument is None, or a value of ``base`` is 0.
     """
     if values is None or base is None or not all(base):
         return None
@@ -115,9 +116,10 @@ def ratio(values: Values, base: Values) -> stats.Interval | None:
 
 
 def recorded_means(case: Shown) -> pl.DataFrame:
-    """Return the mean response time of each recorded transaction in every run.
+    """Return the mean response time of each transaction of the trace in each run of a case.
 
-    Columns: ``workload``, ``recorded``, ``response_us``, and ``run``, the number of the seed.
+    A run replays a transaction of the trace any number of times. Columns: ``workload``,
+    ``recorded`` (number in the trace), ``response_us`` (mean), and ``run``, the index of the run.
     """
     return pl.concat(
         result.transactions.group_by("workload", "recorded")
@@ -130,7 +132,7 @@ def recorded_means(case: Shown) -> pl.DataFrame:
 
 
 def time_by_service(result: Result) -> dict[str, float]:
-    """Return mean seconds on a transaction's critical path, by service and for the network."""
+    """Return mean s on the critical path of a transaction, by service and for ``NETWORK``."""
     count = max(1, result.transactions.height)
     sums = result.calls.group_by(_SERVICE).agg(pl.col("compute_us").sum())
     sums = sums.sort("compute_us", "name", descending=[True, False])
@@ -139,13 +141,16 @@ def time_by_service(result: Result) -> dict[str, float]:
 
 
 def means(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Return the mean over runs of each named number; names are in the order of the first run."""
+    """Return the mean over runs of each named number; a missing number counts as 0."""
     order = dict.fromkeys(name for found in runs for name in found)
     return {name: math.fsum(found.get(name, 0.0) for found in runs) / len(runs) for name in order}
 
 
 def call_times(result: Result) -> dict[str, float]:
-    """Return the 99th percentile in s of the times of calls between components, by service."""
+    """Return the 99th percentile in s of the duration of calls, by the called service.
+
+    Calls from outside, with which transactions begin, are left out.
+    """
     length = (pl.col("done_s") - pl.col("sent_s")).quantile(0.99, "higher")
     called = result.calls.filter(pl.col("parent") >= 0)
     rows = called.group_by(_SERVICE).agg(length.alias("p99")).sort("name")
@@ -153,9 +158,9 @@ def call_times(result: Result) -> dict[str, float]:
 
 
 def of_each(runs: Sequence[Sequence[dict[str, float]]], name: str) -> list[Values]:
-    """Return a number of every case, one value for each seed; None if a run does not have it.
+    """Return the values of ``name`` in each case, one for each seed; None if a run lacks them.
 
-    ``runs`` has the numbers of each run by name, for every case; ``name`` is the number to return.
+    ``runs`` has a list for each case, and in it a mapping of names to numbers for each run.
     """
     values = [[one[name] for one in case if name in one] for case in runs]
     return [v if len(v) == len(case) else None for v, case in zip(values, runs, strict=True)]
