@@ -33,16 +33,16 @@ class Control(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """Rule that assigns an actuation to the metrics whose names match one of its globs."""
+    """Rule: actuation of the metrics whose names match one of the globs in ``metrics``."""
 
-    #: Globs that are compared without regard to case. A glob with ``{`` is compared with the
-    #: metric's name and labels, any other glob with the name before the labels.
+    #: Globs, in upper or lower case. A glob with ``{`` is compared with the metric's name and its
+    #: labels, any other glob only with the name before the labels.
     metrics: tuple[str, ...]
     control: Control
     actuation: str
 
     def fits(self, metric: str) -> bool:
-        """Whether a glob of this rule matches the metric's name."""
+        """Whether one of the rule's globs matches ``metric``, a name with or without labels."""
         whole = metric.lower()
         name = whole.partition("{")[0]
         return any(
@@ -51,7 +51,7 @@ class Rule:
         )
 
 
-#: Rule of a metric that no other rule matches: nobody knows whether it can be controlled.
+#: Result for a metric that matches no rule: it is not known whether it can be controlled.
 UNKNOWN = Rule(("*",), Control.UNKNOWN, "")
 
 #: Built-in rules for links and CPUs, as in Gusat et al. 2009. The globs cover the names of
@@ -71,7 +71,7 @@ BUILT_IN = (
 
 
 def rule_for(metric: str, rules: Sequence[Rule] = BUILT_IN) -> Rule:
-    """Return the first rule with a glob that matches a metric's name; ``UNKNOWN`` without one."""
+    """Return the first of ``rules`` that matches the name ``metric``; ``UNKNOWN`` if none does."""
     return next((rule for rule in rules if rule.fits(metric)), UNKNOWN)
 
 
@@ -97,7 +97,7 @@ def read(path: Path) -> tuple[Rule, ...]:
     rules = content.get("rule")
     if not isinstance(rules, list) or not rules or {*content} != {"rule"}:
         raise InputError(
-            f"{path}: must consist of one or more tables [[rule]] and have nothing else"
+            f"{path}: must contain one or more tables [[rule]], and nothing else"
         )
     if len(rules) > _MOST_RULES:
         raise InputError(f"{path}: has {len(rules):,} rules; at most {_MOST_RULES:,} are allowed")
@@ -113,7 +113,8 @@ def _rule(where: str, entry: Any) -> Rule:
     metrics = given if isinstance(given, list) else [given]
     if not metrics or not all(isinstance(each, str) and each for each in metrics):
         raise InputError(
-            f"{where}: metric must be a name or a glob, or a list of them, and none may be empty"
+            f"{where}: metric must be a name, a glob, or a list of names and globs; "
+            "none may be empty"
         )
     if not isinstance(able, bool) or not isinstance(actuation, str):
         raise InputError(
