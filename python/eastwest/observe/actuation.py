@@ -96,9 +96,7 @@ def read(path: Path) -> tuple[Rule, ...]:
         raise InputError(f"{path}: is not valid TOML: {clean(str(error), 200)}") from None
     rules = content.get("rule")
     if not isinstance(rules, list) or not rules or {*content} != {"rule"}:
-        raise InputError(
-            f"{path}: must contain one or more tables [[rule]], and nothing else"
-        )
+        raise InputError(f"{path}: must contain one or more tables [[rule]], and nothing else")
     if len(rules) > _MOST_RULES:
         raise InputError(f"{path}: has {len(rules):,} rules; at most {_MOST_RULES:,} are allowed")
     return (*(_rule(f"{path}: rule.{n}", entry) for n, entry in enumerate(rules)), *BUILT_IN)
