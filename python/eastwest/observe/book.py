@@ -6,11 +6,11 @@ child is a call to the peer that its attributes name (``peer.service`` …), bec
 record spans; without such an attribute it counts as computing. A client-side span at the root
 belongs to a client outside of the system: the transaction begins with the called span.
 
-- A call is made *after* those siblings that had ended when it began; siblings on which one of these
-  already depends are left out. The time since the last of their ends, or since the caller's start,
-  is its *gap*.
-- The caller waits for calls that end before it does. The time from the end of the last of them (or
-  from the caller's start) to the caller's own end is its *rest*.
+- A call is made *after* the sibling calls that had ended when it began; a sibling on which another
+  of these siblings already depends is left out. The *gap* of the call is the time from the last end
+  of these siblings, or from the caller's start, to the call.
+- The caller waits for calls that end before it does. The *rest* of the caller is the time from the
+  end of the last of these calls (or from the caller's start) to its own end.
 
 The time between the client side and the server side of a call has two parts that cannot be
 separated: the recorded network, and the software of both hosts. As ``host`` it counts as computing

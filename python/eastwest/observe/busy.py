@@ -2,8 +2,8 @@
 
 A call of the replayed table has two computing times: its caller computes ``gap_s`` before it sends
 the request, and its component computes ``rest_s`` before it sends the response. Both computations
-end when the message is sent, so the run's table ``calls`` gives their times, also where they waited
-for a processor first.
+end when the message is sent, and the run's table ``calls`` has this time, also if a computation had
+to wait for a processor.
 """
 
 from __future__ import annotations

@@ -2,18 +2,18 @@
 
 Aguilera et al., *Performance Debugging for Distributed Systems of Black Boxes* (SOSP 2003), section
 5. Messages from A to X are a signal s(t), messages from X to B a signal r(t): the number of
-messages in each time step. If A's messages cause X's, their cross-correlation
+messages in each time step. If messages from A cause messages to B, the cross-correlation
 
     c(d) = Σ_t s(t) · r(t + d)
 
-has a spike at the delay d. It is computed by fast Fourier transform for all d at once. A spike is a
-local maximum above mean + ``DEVIATIONS`` standard deviations of c over all delays. The method
-needs no pairs of requests and responses, and finds no single transactions: the result is a graph of
-messages that cause messages.
+has a spike at the delay d. It is computed by fast Fourier transform for all d at once. The maximum
+of c is a spike if it is at least ``DEVIATIONS`` standard deviations of c above the mean of c, over
+all delays. The method needs no pairs of requests and responses, and finds no single transactions:
+the result is a graph of messages that cause messages.
 
-The result is compared with two truths. A message *belongs to* an earlier message that arrived at
-its node within one call: the two correlate, so precision counts the pair as right. The *direct*
-cause is the last of these earlier messages: recall counts direct causes only. Both measures count
+The result is compared with two truths. A message correlates with all messages that arrived earlier
+at its node within the same call, so *precision* counts each of these pairs as right. The *direct*
+cause is the last of these earlier messages; *recall* counts direct causes only. Both measures count
 kinds of messages, not single messages.
 """
 

@@ -265,7 +265,7 @@ def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
         columns.settled.add(name)
         if not words.str.strip_prefix(f"{_PREFIX[name]}_").is_in(known).any():
             del columns.known[name]
-            reason = f"{clean(column, 40)} holds no known {name}: it is used as an attribute"
+            reason = f"the column {clean(column, 40)} holds no known {name}: used as an attribute"
             then = f"the {name} of the spans is not known"
             problems.note(file, 1, reason, words[0], consequence=then)
 

@@ -94,7 +94,7 @@ class Gathering:
             self.flush()
 
     def add_frame(self, frame: pl.DataFrame) -> None:
-        """Pass a table of spans on; columns of ``READ`` that it does not have become null."""
+        """Pass on the buffer, then ``frame``; missing columns of ``READ`` become null."""
         self.flush()
         if frame.height:
             self.spans += frame.height

@@ -127,10 +127,11 @@ def build(
 
 
 def _calls(named: pl.DataFrame, parents: np.ndarray[Any, Any], level: str) -> Graph:
-    """Return the graph of calls between services or between components, without calls to itself.
+    """Return the graph of calls between services or between components.
 
-    ``named`` has a row for each span; ``parents`` has the row of each span's parent, or −1.
-    ``level`` is the column of ``named`` with the names of the nodes: ``service`` or ``component``.
+    Calls within a node are left out. ``named`` has a row for each span; ``parents`` has the row of
+    each span's parent, or −1. ``level`` is the column of ``named`` with the names of the nodes:
+    ``service`` or ``component``.
     """
     graph: Graph = nx.DiGraph()
     nodes = named.group_by(level).agg(
@@ -198,7 +199,7 @@ def _place(
         if wrong is not None:
             given = host_of.get(wrong)
             raise InputError(
-                f"placement: {clean(wrong, 80)} is on "
+                f"placement: the instance {clean(wrong, 80)} is on "
                 + (
                     "no host"
                     if given is None

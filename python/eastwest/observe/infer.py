@@ -69,7 +69,7 @@ class Inferred:
     method: str
     #: Spans with inferred parents and transactions; None for a method that finds only causes.
     spans: pl.DataFrame | None
-    #: Summary for ``spans.json``: counts, and the accuracy compared with the true parents.
+    #: Summary for JSON: counts, and the accuracy compared with the true parents.
     said: dict[str, Any] = field(default_factory=dict)
 
 
@@ -139,7 +139,8 @@ def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
     """Return spans with the inferred parents, and a summary with precision and recall.
 
     ``frame`` has the recorded parents, ``joined`` the inferred parents and transactions. Each
-    inferred transaction becomes a trace with a new ``trace_id`` (``t0``, ``t1`` …).
+    inferred transaction becomes a trace with a new ``trace_id`` (``t0``, ``t1`` …). If span ids are
+    not unique, they become row numbers.
     """
     true = parent_rows(frame)
     right = (joined.parent >= 0) & (joined.parent == true)

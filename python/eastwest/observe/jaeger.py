@@ -57,7 +57,7 @@ _USED = frozenset(("parentSpanID", "process", "startTimeMillis"))
 #: Text of ``extra`` for the usual values of ``flags``: 0 (not sampled) and 1 (sampled).
 _USUAL_FLAGS = {0: None, 1: '{"flags":1}'}
 _STATUSES = ("OK", "ERROR", "UNSET")
-_NO_SERVICE = "spans have no service, instance and host"
+_NO_SERVICE = "spans have no service, instance or host"
 _LOOKS = re.compile(rb'"(?:traceID|spanID|operationName|processes|processID)"\s*:')
 
 

@@ -60,7 +60,7 @@ class JsonStream:
         return self._peek(_SPACE + ",\x1e") != ""
 
     def skip_line(self) -> bool:
-        """Skip the rest of the current line; return False if it is the last line of the file."""
+        """Skip the rest of the current line; return False if the file ends first."""
         while True:
             end = self._text.find("\n", self._at)
             if end >= 0:

@@ -59,7 +59,10 @@ def _account(given: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def lines(found: Accounts) -> Iterator[str]:
-    """Yield a line of text for each entry of the accounts ``found``: what an import left out."""
+    """Yield a line of text for each kind of data that an import left out, changed or noted.
+
+    ``found`` are the accounts of imports.
+    """
     for account in found:
         for kind, word in KINDS.items():
             for each in account[kind]:

@@ -76,22 +76,22 @@ _NOTED = {
     "repeated": ("duplicate of a span: left out", "the span counts once"),
     "shared": ("client and server span with one id: separated", "they are one call"),
     "lost": (
-        "its parent is missing: it becomes a root",
-        "it begins a transaction of its own: there are more transactions, and shorter ones",
+        "a span whose parent is missing: it becomes a root",
+        "the span begins a transaction of its own: transactions are more and shorter",
     ),
 }
 _CHANGED = {
     "differing": (
-        "another span of the same id",
-        "the first is kept; the others are missing in their transaction",
+        "a different span with an id that is in use",
+        "the first span with the id is kept; the others are missing in their transaction",
     ),
     "cycles": (
         "a span that is its own ancestor",
-        "the span that starts first becomes the root of a transaction",
+        "the span of the cycle that starts first becomes the root of a transaction",
     ),
     "negative": (
         "a span that ends before it starts",
-        "its end is set to its start: its duration is 0",
+        "the end is set to the start: the duration is 0",
     ),
 }
 

@@ -16,10 +16,10 @@ requests to others, their responses, its own response. With the current assignme
     h(C, g | s) = (requests to C with gap g after the last event, in state s) /
                   (times without an event until gap g, in state s) / width of bucket g
 
-is estimated for every state s: the node, the last event, whether a response is awaited, and the
-last up to ``HISTORY`` destinations, each smoothed by the estimate for one destination less. A
-request is assigned to the candidate with the highest hazard, which is the most likely of the events
-that can happen at this time and had not happened before. Assignment and estimate are repeated. Only
+is estimated for every state s: the node, the last event, whether a response is awaited, and up to
+``HISTORY`` previous destinations. An estimate is smoothed by the estimate for one destination less.
+A request is assigned to the candidate with the highest hazard: the candidate for which a request is
+most likely at this time, given that none came earlier. Assignment and estimate are repeated. Only
 nodes and times are used.
 """
 

@@ -170,7 +170,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
         if "ends within" in str(error):
             problems.broken(source.name, 0, reason)
         else:
-            problems.bad(source.name, 0, reason, str(wire.taken))
+            problems.bad(source.name, 0, reason, f"byte {wire.taken}")
     problems.end(source.name, 0, source.cut)
 
 

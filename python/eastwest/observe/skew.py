@@ -102,8 +102,7 @@ class Skew:
             problems.note(
                 file,
                 0,
-                "a call that lies outside its caller, but by no more than the steps "
-                "of their clocks",
+                "a call that lies outside its caller, but by no more than the steps of both clocks",
                 rows=self.within_slack,
                 consequence="no clock is shifted because of it",
             )
@@ -115,7 +114,7 @@ class Skew:
                 "a clock that contradicts the clocks of its callers: shifted",
                 f"{clean(name, 40)}: {sign}{span(abs(shift) / 1e9)}",
                 consequence=f"{self.outside_before:,} of {self.calls:,} calls lay outside their "
-                f"callers by more than the clocks' steps, now {self.outside_after:,}",
+                f"callers by more than the steps of both clocks, now {self.outside_after:,}",
             )
 
 
