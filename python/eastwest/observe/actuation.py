@@ -1,9 +1,9 @@
 """Actuation of metrics: whether a metric can be controlled at run time, and how.
 
-A selection of metrics feeds a control loop only where an actuator exists. Gusat et al. 2009
-(section 3) sort the selected metrics into controllable and uncontrollable: the CPU of a tier is
-controlled by adding servers at run time, a link only by another design. A table of rules assigns
-an actuation to each metric; the first rule whose glob matches the metric's name applies.
+A control loop can use a selected metric only if an actuator exists. Gusat et al. 2009 (section 3)
+divide the selected metrics into controllable and uncontrollable: the CPU of a tier is controlled by
+adding servers at run time, a link only by another design. A table of rules assigns an actuation to
+each metric; the first rule with a glob that matches the metric's name applies.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def rule_for(metric: str, rules: Sequence[Rule] = BUILT_IN) -> Rule:
 
 
 def read(path: Path) -> tuple[Rule, ...]:
-    """Return the rules of a TOML file, followed by the built-in rules.
+    """Return the rules of a TOML file with tables ``[[rule]]``, followed by the built-in rules.
 
-    Raises ``InputError`` where the file is missing, too large, or not a table of rules.
+    Raises ``InputError`` if the file does not exist, is too large, or has other content.
     """
     if not path.exists():
         raise InputError(

@@ -69,7 +69,7 @@ UNKNOWN = "(unknown)"
 class Call:
     """One call of a transaction: request, work of the called component, response; times in ns."""
 
-    #: Index, in the transaction's list of calls, of the call that made this one; −1 for the first.
+    #: Index of the calling call in the transaction's list of calls; −1 for the first call.
     parent: int
     component: str
     service: str
@@ -117,7 +117,7 @@ class Book:
     """All transactions in order of arrival, and counts of calls for which spans are missing."""
 
     trees: list[Tree]
-    #: Arrival of the first transaction, in nanoseconds since 1970.
+    #: Arrival of the first transaction, in ns since 1970.
     began_ns: int
     #: How the time between the client side and the server side of a call is counted: ``host`` or
     #: ``network``.

@@ -63,8 +63,8 @@ class Calls:
     def compressed(self, factor: float) -> Self:
         """Return the calls with ``factor`` times as many transactions per second.
 
-        The time from the start of the first transaction to the start of each other one is divided
-        by ``factor``; times within a transaction do not change.
+        The time from the start of the first transaction to the start of every other transaction is
+        divided by ``factor``; times within a transaction do not change.
         """
         if factor == 1.0:
             return self

@@ -13,9 +13,10 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.observe.metrics import Numbers
 
-#: Block types of pcapng (interface description, enhanced packet), and the option if_name.
+#: Types of pcapng blocks (interface description, enhanced packet), and number of the option
+#: if_name.
 _INTERFACE, _PACKET, _NAME = 1, 6, 2
-#: Minimum length in bytes of a pcapng block, by its type.
+#: Minimum length of a pcapng block in bytes, by the type of the block.
 _LEAST = {_INTERFACE: 20, _PACKET: 32}
 _HEAD = struct.Struct("<II")
 _WHEN = struct.Struct("<III")

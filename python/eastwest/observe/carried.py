@@ -23,10 +23,10 @@ from eastwest.observe.span import SpanError, dumped
 #: longer text are left out.
 MOST_EXTRA = 1 << 18
 
-_UNUSED = "kept for export; graphs, transactions and workloads do not use them"
-_DROPPED = "the tracer dropped them: their content is unknown"
+_UNUSED = "stored for export; graphs, transactions and workloads do not use it"
+_DROPPED = "the tracer dropped the data: the content is unknown"
 #: Fields of a span that are stored in ``extra``: type, remark in the report of the import, and
-#: consequence. Fields without influence on transactions have no remark.
+#: consequence for results. A field with an empty remark is not reported.
 _KEPT: dict[str, tuple[type, str, str]] = {
     "links": (
         list,
@@ -47,7 +47,7 @@ _KEPT: dict[str, tuple[type, str, str]] = {
     "droppedLinksCount": (
         int,
         "a link that was dropped at recording",
-        f"{_DROPPED}; no tool can follow them",
+        f"{_DROPPED}; no tool can follow the links",
     ),
 }
 
@@ -73,7 +73,7 @@ def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Sh
     if isinstance(scope, dict) and any(scope.values()):
         fields["scope"] = {name: value for name, value in scope.items() if value}
     elif scope and not isinstance(scope, dict):
-        remarks.note("a scope is not an object: left out", scope, "exported spans do not name it")
+        remarks.note("a scope is not an object: left out", scope, "exported spans have no scope")
     if resource_rest:
         fields["resource"] = dict(resource_rest)
     if not fields:
@@ -95,12 +95,12 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
             continue
         if name not in _KEPT:
             reason = "unknown field: left out"
-            remarks.note(reason, name, "it is neither used nor exported")
+            remarks.note(reason, name, "the field is neither used nor exported")
             continue
         kind, what, then = _KEPT[name]
         sound = _sound(value, kind)
         if sound is None:
-            remarks.note(f"{name} has the wrong type: left out", value, "it is not exported")
+            remarks.note(f"{name} has the wrong type: left out", value, "the field is not exported")
             continue
         kept[name] = sound
         if what:
@@ -150,7 +150,7 @@ def _text(fields: Mapping[str, Any], remarks: Remarks) -> str | None:
         text = dumped(fields)
     except SpanError:
         remarks.note(
-            "links, events or scope cannot be written: left out", "", "they are not exported"
+            "links, events or scope are not valid in JSON: left out", "", "they are not exported"
         )
         return None
     if len(text) > MOST_EXTRA:

@@ -26,11 +26,11 @@ from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Longest line of a CSV file, in bytes.
+#: Maximum length of a line of a CSV file, in bytes.
 MOST_LINE_BYTES = 1 << 20
 #: Size in bytes of the blocks in which a CSV file is parsed.
 _BLOCK = 4 << 20
-#: Longest identifier of a trace or span, in characters; a span with a longer one cannot be used.
+#: Maximum length of the id of a trace or span, in characters; a span with a longer id is not used.
 _MOST_ID = 128
 #: Values of the columns kind and status that mean *unknown*, in lower case.
 _OPEN = {
@@ -95,7 +95,7 @@ class _Columns:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be CSV with a span in each line."""
+    """Whether a file may be CSV with a span in each line; ``start`` has its first bytes."""
     columns = _columns(start.partition(b"\n")[0].decode(errors="replace"))
     return {"trace_id", "span_id"} <= set(columns.known) and "start" in columns.times
 
@@ -167,7 +167,7 @@ def _check(columns: _Columns, file: str) -> None:
     if double is not None:
         raise InputError(f"{file}:1: has the column {clean(double, 40)!r} twice")
     if len(columns.names) > _MOST_COLUMNS:
-        raise InputError(f"{file}:1: has more than {_MOST_COLUMNS:,} columns")
+        raise InputError(f"{file}:1: has more than {_MOST_COLUMNS:,} columns, the maximum")
     for needed, meant in (("trace_id", "TraceID"), ("span_id", "SpanID")):
         if needed not in columns.known:
             raise InputError(f"{file}:1: has no column {meant}{_near(meant, columns.names)}")
@@ -182,7 +182,7 @@ def _check(columns: _Columns, file: str) -> None:
     elif columns.times["duration"][1] is None:
         name = columns.times["duration"][0]
         raise InputError(
-            f"{file}:1: the unit of {clean(name, 40)!r} is not in its name: call it "
+            f"{file}:1: the column {clean(name, 40)!r} must have a name with a unit: "
             f"{clean(name, 40)}_ns, _us, _ms or _s"
         )
 
@@ -283,13 +283,13 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
                 f"in ns, µs, ms or s, found {clean(first, 40)!r}"
             )
         columns.times[time] = (name, _WORDS[fits[0]])
-        reason = f"the column of the {time} has no unit in its name: {fits[0]} is assumed"
+        reason = f"the name of the column with the {time} states no unit: {fits[0]} is assumed"
         problems.note(
             file,
             1,
             reason,
             first,
-            consequence="only with this unit the times lie between 1980 and 2100",
+            consequence="with other units, the times lie outside 1980 to 2100",
         )
 
 
@@ -408,7 +408,7 @@ def _tell(
         elif name == "attributes":
             lost = cast[name].is_null() & (text.str.len_bytes() > 0)
             reason = f"{clean(column, 40)} is not an object of JSON: left out"
-            tell(lost.fill_null(False), column, reason, "sizes and names in it are not used")
+            tell(lost.fill_null(False), column, reason, "sizes and names in the value are not used")
         elif name not in {"trace_id", "span_id", "parent_id"}:
             long = (text.str.len_bytes() > MOST_TEXT).fill_null(False)
             reason = f"{clean(column, 40)} is longer than {MOST_TEXT:,} characters: it is cut"

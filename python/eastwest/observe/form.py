@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Number of the format of folders of spans, stored as ``format`` in ``spans.json``.
 SPANS_FORMAT = 1
 
-#: Name of the file that describes the spans.
+#: Name of the file, in a folder of spans, that describes the spans.
 ABOUT = "spans.json"
 
 #: Formats of files with spans that can be imported: name for ``--format``, and description.
@@ -34,7 +34,7 @@ SOURCES = {
 #: Kinds of spans: the side of a call on which a span was recorded.
 KINDS = ("internal", "server", "client", "producer", "consumer")
 
-#: Values of the column ``status``: outcomes of spans; null where the source does not state it.
+#: Values of the column ``status``: outcomes of spans; null if the source states no outcome.
 STATUSES = ("ok", "error")
 
 #: Values of the column ``mended``: the repair of a span; null if it was not repaired.
@@ -74,7 +74,7 @@ TABLES: dict[str, dict[str, str]] = {
     "resources": {"resource": "u32", "attributes": "str"},
 }
 
-#: Columns that older folders of spans do not have; they are null when such a folder is read.
+#: Columns of spans that older versions of Eastwest did not write; in older folders they are null.
 LATER = ("extra",)
 
 #: Columns of the table of spans that are never null.

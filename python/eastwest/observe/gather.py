@@ -35,7 +35,7 @@ class Gathering:
         self.resources: dict[str, int] = {}
         #: Number of spans added so far.
         self.spans = 0
-        #: Bytes of attributes and extras in the frames passed on so far.
+        #: Bytes of attributes and extras in the tables of spans that were passed on so far.
         self.text_bytes = 0
         self._held = 0
 

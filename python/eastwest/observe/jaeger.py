@@ -62,7 +62,7 @@ _LOOKS = re.compile(rb'"(?:traceID|spanID|operationName|processes|processID)"\s*
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be Jaeger's JSON."""
+    """Whether a file may be Jaeger's JSON; ``start`` has its first bytes."""
     return len(set(_LOOKS.findall(start))) >= 2
 
 
@@ -120,7 +120,7 @@ def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> N
                 inline = span.get("process")
                 place = _place(inline, writer, remarks) if isinstance(inline, dict) else Place()
                 if not isinstance(inline, dict):
-                    remarks.note("a span without its process: no service", "", _NO_SERVICE)
+                    remarks.note("a span that names no known process: no service", "", _NO_SERVICE)
             _add(span, place, writer, remarks)
         except SpanError as error:
             remarks.bad(error.reason, error.found)
@@ -271,7 +271,7 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
             at = time_of(whole(log["timestamp"], "its timestamp") * 1000, "its timestamp")
         except (KeyError, TypeError, AttributeError, SpanError):
             reason = "a log of a span whose time or fields are missing or invalid"
-            remarks.note(reason, log, "it is left out")
+            remarks.note(reason, log, "the log is left out")
             continue
         name = fields.pop("event", "")
         found.append(event(at, name if isinstance(name, str) else str(name), fields))

@@ -15,7 +15,7 @@ from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.units import size
 
-#: Longest value that is parsed as a whole, in characters.
+#: Maximum length of a value that is parsed as a whole, in characters.
 MOST_VALUE = 16 << 20
 _BLOCK = 1 << 20
 _SPACE = " \t\r\n"

@@ -83,7 +83,9 @@ def _open_folder(path: Path, name: str) -> Spans:
         raise InputError(f"{name}: has no spans to analyse")
     for column, count in zip(NEEDED, missing, strict=True):
         if count:
-            raise InputError(f"{name}: spans.parquet: {column} is missing in {count} rows")
+            raise InputError(
+                f"{name}: spans.parquet: column {column} has no value in {count:,} rows"
+            )
     if twice:
         raise InputError(f"{name}: spans.parquet: two spans of a trace have the same span_id")
     about["spans"] = rows

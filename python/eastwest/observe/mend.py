@@ -172,7 +172,7 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
             pl.when(client).then(renamed).otherwise("span_id").alias("span_id"),
             pl.when(client | server).then(pl.lit("shared-id")).otherwise("mended").alias("mended"),
         )
-        # If more than two spans have the id, the server's side is the one that keeps it.
+        # If more than two spans have the id, the server span keeps the id.
         frame = frame.sort(~pl.col("row").is_in(list(servers)), "row")
     again = frame.filter(~pl.struct(_KEY).is_first_distinct())
     kept = frame.filter(pl.struct(_KEY).is_first_distinct()).sort("row")

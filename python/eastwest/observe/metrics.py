@@ -88,7 +88,7 @@ def place_of(names: Sequence[str], name: str) -> int:
     near = nearest(name.lower(), plain, 0.4)
     some = ", ".join(clean(each, 60) for each in names[:8])
     more = f" and {len(names) - 8} others" if len(names) > 8 else ""
-    hint = f"did you mean {clean(plain[near], 80)}?" if near else f"there are {some}{more}"
+    hint = f"did you mean {clean(plain[near], 80)}?" if near else f"the metrics are {some}{more}"
     raise InputError(f"there is no metric {clean(name, 80)!r}; {hint}")
 
 

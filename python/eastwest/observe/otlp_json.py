@@ -71,7 +71,7 @@ _DIGITS = (19, 19)
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be OTLP in JSON."""
+    """Whether a file may be OTLP in JSON; ``start`` has its first bytes."""
     return _LOOKS.search(start) is not None
 
 
@@ -93,7 +93,7 @@ def _document(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
             stream.value()
     if not known:
         remarks.line = line
-        remarks.note("a document without spans: ignored", "", "its logs or metrics are not read")
+        remarks.note("a document without spans: ignored", "", "logs and metrics are not read")
 
 
 def _resource(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
@@ -140,7 +140,7 @@ def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
         then = "attributes are read by their newest names; some older names are known too"
         remarks.note(reason, value, then, max(1, spans))
     else:
-        remarks.note("unknown field: left out", key, "it is not used")
+        remarks.note("unknown field: left out", key, "the field is not used")
 
 
 def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
@@ -344,8 +344,8 @@ def unknown(what: str, value: object, remarks: Remarks) -> str | None:
     ``what`` is ``kind`` or ``status``.
     """
     then = {
-        "kind": "its side of a call is inferred from the spans around it",
-        "status": "it counts neither as done nor as failed",
+        "kind": "the side of the call is inferred from parent and child spans",
+        "status": "the span counts neither as ok nor as failed",
     }
     remarks.note(f"an unknown {what} of a span: treated as missing", value, then[what])
     return None
@@ -373,10 +373,10 @@ def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any
         short = key[:MOST_KEY]
         if short in found:
             reason = "an attribute that a span has twice"
-            remarks.note(reason, short, "only the last value is kept")
+            remarks.note(reason, short, "only the last value is used")
         elif short != key:
             reason = f"an attribute whose name is longer than {MOST_KEY:,} characters"
-            remarks.note(reason, short, "it is exported with the shorter name")
+            remarks.note(reason, short, "the attribute is exported with a cut name")
         found[short] = value
     return found
 
@@ -455,7 +455,7 @@ def as_text(base64: object, remarks: Remarks) -> Any:
     """Return the value of an attribute of bytes as a text in base64, with a remark."""
     if not isinstance(base64, str):
         return _no_value(base64, remarks)
-    remarks.note("an attribute whose value is bytes", "", "it is exported as a string in base64")
+    remarks.note("an attribute whose value is bytes", "", "the value is exported as base64 text")
     return base64
 
 

@@ -108,7 +108,7 @@ class _Wire:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be OTLP in protobuf."""
+    """Whether a file may be OTLP in protobuf; ``start`` has its first bytes."""
     return _framing(start) is not None
 
 
@@ -265,7 +265,7 @@ class _Reader:
                     self._remarks.note(
                         "the bytes of a scope are not a valid protobuf message",
                         "",
-                        "it is left out",
+                        "the scope is left out",
                     )
             else:
                 self._left(tag, inner, spans)

@@ -41,7 +41,7 @@ class Parts:
     names: tuple[str, ...]
     #: Name of the column of times; None if the files have none.
     time: str | None
-    #: Remarks on columns that are left out because they are not numbers.
+    #: Remarks on columns that are left out because they do not hold numbers.
     notes: tuple[str, ...] = ()
 
     def place(self, name: str) -> int:
@@ -97,9 +97,8 @@ def find(source: str | Path) -> list[Path]:
         found = [Path(each) for each in fitting if Path(each).is_file()]
     if not found:
         raise InputError(
-            f"{clean(str(source), 200)}: there is no such file, no folder with files "
-            f"that end in {', '.join(_ENDINGS)}, and no file that matches it as a "
-            "glob"
+            f"{clean(str(source), 200)}: is neither a file, nor a folder with files that end in "
+            f"{', '.join(_ENDINGS)}, nor a glob that matches a file"
         )
     if len(found) > MOST_FILES:
         raise InputError(

@@ -11,7 +11,7 @@ from eastwest.account import Account
 
 
 class Remarks:
-    """Adds remarks to the account of an import, with the file and the line that is being read."""
+    """Adds remarks to the account of an import, with the file and the current line."""
 
     def __init__(self, file: str, problems: Account) -> None:
         self.file = file

@@ -245,8 +245,8 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
     rows = len(table.target) - wanted.lags
     if rows < FEWEST_ROWS:
         raise InputError(
-            f"{clean(target, 80)}: {rows} rows remain (rows with a value of the "
-            f"target, less the rows lost to lags), but at least {FEWEST_ROWS} are "
+            f"{clean(target, 80)}: {rows} rows can be used (rows with a value of the "
+            f"target, without the rows that lags cost), but at least {FEWEST_ROWS} are "
             "needed"
         )
     by_distance = wanted.method is Method.NEIGHBOURS

@@ -60,7 +60,7 @@ class _Packed(Gathering):
         self._bytes += len(self.parts[-1])
         if self._bytes > MOST_PACKED:
             raise InputError(
-                f"{self._name}: its spans take more than {size(MOST_PACKED)} in "
+                f"{self._name}: the spans of this file take more than {size(MOST_PACKED)} in "
                 "memory, the limit for one worker: divide the file, or read it "
                 "without --dask"
             )

@@ -1,4 +1,4 @@
-"""Choice of one transaction, and its path through the graphs of services, components and cables."""
+"""Choice of one transaction, and its calls in the graphs of services, components and cables."""
 
 from __future__ import annotations
 

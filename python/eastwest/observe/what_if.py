@@ -122,7 +122,7 @@ def _case(
     elif not (folder / scenario).is_file():
         problems.append(
             f"{where}scenario: the file {clean(scenario, 80)!r} does not exist in the "
-            "folder of this file"
+            "folder of the file of cases"
         )
     settings = table.get("set", {})
     plain = isinstance(settings, dict) and len(settings) <= _MOST_SETTINGS

@@ -44,7 +44,7 @@ _LOOKS = (re.compile(rb'"traceId"\s*:'), re.compile(rb'"id"\s*:'))
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be Zipkin's JSON."""
+    """Whether a file may be Zipkin's JSON; ``start`` has its first bytes."""
     return start.lstrip().startswith(b"[") and all(each.search(start) for each in _LOOKS)
 
 
@@ -147,7 +147,7 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
             found.append(event(at, str(each["value"]), {}))
         except (KeyError, TypeError, SpanError):
             remarks.note(
-                "an annotation without a time or a value: left out", each, "they are not exported"
+                "an annotation without a time or a value: left out", each, "it is not exported"
             )
     return found
 
