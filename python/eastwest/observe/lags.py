@@ -12,9 +12,10 @@ from eastwest.observe.metrics import Numbers
 def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray[np.int64]:
     """Return for each column the number of rows by which it leads the target, 0 to ``most``.
 
-    This lag is the one with the most mutual information between column and target; if lags are
-    equal, the shortest. All lags are compared on the same rows of the target. Columns are cut into
-    ``bins`` classes, whichever estimator the selection uses, because classes are fast.
+    This lag gives the most mutual information between the delayed column and the target; of lags
+    with equal information, the shortest is used. All lags are compared on the same rows of the
+    target. Columns are cut into ``bins`` classes, whichever estimator the selection uses, because
+    classes are fast.
     """
     lags = np.zeros(values.shape[1], dtype=np.int64)
     if most == 0:

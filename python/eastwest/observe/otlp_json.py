@@ -354,7 +354,7 @@ def unknown(what: str, value: object, remarks: Remarks) -> str | None:
 def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
     """Return attributes as a mapping by name; ``pairs`` is OTLP's list of keys and values.
 
-    Raises ``SpanError`` if it is not such a list.
+    Raises ``SpanError`` if ``pairs`` has another form.
     """
     if pairs is None:
         return {}

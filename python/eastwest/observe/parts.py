@@ -84,8 +84,8 @@ class Parts:
 def find(source: str | Path) -> list[Path]:
     """Return the files of a table, sorted by name.
 
-    ``source`` is a folder, a glob or one file. Raises ``InputError`` if there is no such file, or
-    if there are too many.
+    ``source`` is a folder, a glob or one file. Raises ``InputError`` if no file is found, or too
+    many.
     """
     path = Path(source)
     if path.is_dir():

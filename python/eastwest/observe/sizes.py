@@ -54,7 +54,7 @@ class SizeRule:
 def size_rule(text: str) -> SizeRule:
     """Return the rule in a text: ``1600``, ``uniform:1600:2000`` or ``lognormal:MEDIAN:SIGMA``.
 
-    Raises ``InputError`` if the text is no such rule.
+    Raises ``InputError`` if ``text`` has another form.
     """
     kind, *numbers = ["fixed", text] if ":" not in text else text.split(":")
     wanted = {"fixed": 1, "uniform": 2, "lognormal": 2}
