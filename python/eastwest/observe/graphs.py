@@ -280,7 +280,7 @@ def read_placement(path: Path) -> dict[str, str]:
 def _writable(graph: nx.Graph[str]) -> nx.Graph[str]:
     """Return a copy of ``graph`` that GraphML can store.
 
-    Characters that XML forbids are removed from names, and attributes without a value are left out.
+    Names contain no characters that XML forbids, and attributes without a value are left out.
     """
     names: dict[str, str] = {}
     taken: Counter[str] = Counter()

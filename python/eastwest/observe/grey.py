@@ -76,8 +76,8 @@ class Rule:
 def link(spans: pl.DataFrame, by: str) -> Joined:
     """Return inferred parents and transactions: one transaction for each value of ``by``.
 
-    ``by`` is an attribute of spans. A span that does not have it is a transaction of its own.
-    Raises ``InputError`` if no span has it.
+    ``by`` is an attribute of spans. A span without this attribute is a transaction of its own.
+    Raises ``InputError`` if no span has the attribute.
     """
     value = spans.select(_value(by, "").alias("value"))["value"]
     known = value.is_not_null().to_numpy()
