@@ -16,7 +16,7 @@ from eastwest.traces.opened import Opened, open_imported, read_about, sound
 
 
 class Spans(Opened):
-    """Open folder of spans; it must be closed (``with`` or ``close``), because it may be temporary."""
+    """Open folder of spans; must be closed (``with`` or ``close``), because it may be temporary."""
 
     def scan(self) -> pl.LazyFrame:
         """Return the lazy table of spans; columns that older versions did not write are null."""

@@ -55,8 +55,8 @@ def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
     calls = result.calls
     if not calls.height:
         raise InputError(
-            f"{result.path} has no finished transactions: they come from a workload of "
-            'kind = "transactions"'
+            f"{result.path} has no finished transactions: transactions come from a workload "
+            'of kind = "transactions"'
         )
     clients = dict(
         zip(

@@ -102,7 +102,7 @@ def rated(metrics: Metrics) -> Metrics:
         some = clean(counters[0], 60)
         notes.append(
             f"{len(counters):,} metrics are counters by their names (_total, _count, "
-            f"_sum, _bucket), such as {some}: they are converted to rates per second"
+            f"_sum, _bucket), such as {some}: these are converted to rates per second"
         )
     if resets:
         notes.append(

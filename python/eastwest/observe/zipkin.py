@@ -99,7 +99,9 @@ def _add(
     length = span.get("duration")
     if length is None:
         reason = "a span without a duration: its duration is set to 0"
-        remarks.note(reason, "", "its own work takes no time, and its child spans lie outside it")
+        remarks.note(
+            reason, "", "the span's own work takes no time, and child spans lie outside it"
+        )
     tags = _tags(span)
     kind = kind_of(span.get("kind"))
     if kind is None and span.get("kind"):
