@@ -162,12 +162,12 @@ def test_two_cycles_in_one_trace(tmp_path: Path) -> None:
 def test_repeated_and_differing_spans_of_one_id(tmp_path: Path) -> None:
     spans = [Made(1), Made(1), Made(1, operation="other"), Made(1, trace=2)]
     path = spans_made.write(tmp_path, spans)
-    with pytest.raises(InputError, match=r"another span of the same id.*with --lossy: the first"):
+    with pytest.raises(InputError, match=r"a different span with an id.*with --lossy: the first"):
         taken(tmp_path, path)
     imported = taken(tmp_path, path, lossy=True)
     assert imported.about["spans"] == 2
     assert reasons(imported)["duplicate of a span: left out"] == 1
-    assert changes(imported) == {"another span of the same id": 1}
+    assert changes(imported) == {"a different span with an id that is in use": 1}
 
 
 def test_both_sides_of_a_call_under_one_id_are_taken_apart(tmp_path: Path) -> None:

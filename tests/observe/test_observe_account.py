@@ -432,7 +432,7 @@ def test_steps_of_a_clock_are_no_skew(tmp_path: Path, step_ns: int) -> None:
         assert skew["outside_after"] == skew["outside_before"]
         assert any("counts time in steps of" in reason for reason in imported.account.noted)
     assert skew["outside_within_resolution"] == 60
-    reason = "a call that lies outside its caller, but by no more than the steps of their clocks"
+    reason = "a call that lies outside its caller, but by no more than the steps of both clocks"
     assert imported.account.noted[reason].count == 60
 
 
@@ -489,8 +489,8 @@ def test_lossy_is_asked_for_wherever_spans_are_read(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         shown = " ".join(done.output.split())
         assert "eastwest: changed 1 × a span that ends before it starts" in shown
-        assert "noted 1 × its parent is missing" in shown
-        assert "it begins a transaction of its own" in shown
+        assert "noted 1 × a span whose parent is missing" in shown
+        assert "the span begins a transaction of its own" in shown
 
 
 def test_the_account_goes_where_the_spans_go(tmp_path: Path) -> None:
@@ -618,7 +618,7 @@ def test_codes_of_http_are_attributes_and_no_status(tmp_path: Path) -> None:
     codes = [json.loads(text) for text in found["attributes"]]
     assert codes == [{"status_code": str(200 + n)} for n in range(3)]
     told = noted(taken(tmp_path / "in.csv"))
-    assert told["status_code holds no known status: it is used as an attribute"] == 1
+    assert told["the column status_code holds no known status: used as an attribute"] == 1
 
 
 def test_pods_give_services_row_by_row_whatever_the_blocks(tmp_path: Path) -> None:

@@ -74,7 +74,10 @@ def test_workers_read_what_one_machine_reads(
     assert bytes_of(tmp_path / "here") == bytes_of(tmp_path / "there")
     assert said(here) == said(there)
     reasons = set(here.account.noted)
-    assert {"duplicate of a span: left out", "its parent is missing: it becomes a root"} <= reasons
+    assert {
+        "duplicate of a span: left out",
+        "a span whose parent is missing: it becomes a root",
+    } <= reasons
     assert steps[-1] == ("6 of 6 files", 1.0)
 
 

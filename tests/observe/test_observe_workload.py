@@ -267,7 +267,7 @@ def test_a_run_without_transactions_has_no_spans(tmp_path: Path) -> None:
         app, ["observe", "export", str(result.path), "-o", str(tmp_path / "s"), "--spans"]
     )
     assert done.exit_code == 2
-    assert "no transactions" in done.output
+    assert "no finished transactions" in done.output
 
 
 def small(folder: Path, name: str = "web") -> None:

@@ -105,7 +105,7 @@ def test_a_saturated_core_is_told_above_the_links(tmp_path: Path) -> None:
 def test_busy_links_and_drops_are_told_beside_a_saturated_core(tmp_path: Path) -> None:
     """The core of a host is not named as the only limit where the network is one, too."""
     for used, dropped, says in (
-        (0.36, 0, "this host, not the network, limits what it sends or receives ([hosts])"),
+        (0.36, 0, "the host, not the network, limits its throughput ([hosts])"),
         (0.988, 0, "but the busiest link of a host sends 98.8 % of the time: the network may"),
         (0.36, 1859, "but the network dropped 1,859 packets: the network may limit"),
         (0.988, 1, "sends 98.8 % of the time and the network dropped 1 packet: the network"),

@@ -1,9 +1,9 @@
 """Actuation of metrics: whether a metric can be controlled at run time, and how.
 
-A selection of metrics feeds a control loop only where an actuator exists. Gusat et al. 2009
-(section 3) sort the selected metrics into controllable and uncontrollable: the CPU of a tier is
-controlled by adding servers at run time, a link only by another design. A table of rules assigns
-an actuation to each metric; the first rule whose glob matches the metric's name applies.
+A control loop can use a selected metric only if an actuator exists. Gusat et al. 2009 (section 3)
+divide the selected metrics into controllable and uncontrollable: the CPU of a tier is controlled by
+adding servers at run time, a link only by another design. A table of rules assigns an actuation to
+each metric; the first rule with a glob that matches the metric's name applies.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Control(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """Rule that assigns an actuation to the metrics whose names match one of its globs."""
+    """Rule: actuation of the metrics whose names match one of the globs in ``metrics``."""
 
-    #: Globs that are compared without regard to case. A glob with ``{`` is compared with the
-    #: metric's name and labels, any other glob with the name before the labels.
+    #: Globs, in upper or lower case. A glob with ``{`` is compared with the metric's name and its
+    #: labels, any other glob only with the name before the labels.
     metrics: tuple[str, ...]
     control: Control
     actuation: str
 
     def fits(self, metric: str) -> bool:
-        """Whether a glob of this rule matches the metric's name."""
+        """Whether one of the rule's globs matches ``metric``, a name with or without labels."""
         whole = metric.lower()
         name = whole.partition("{")[0]
         return any(
@@ -51,7 +51,7 @@ class Rule:
         )
 
 
-#: Rule of a metric that no other rule matches: nobody knows whether it can be controlled.
+#: Result for a metric that matches no rule: it is not known whether it can be controlled.
 UNKNOWN = Rule(("*",), Control.UNKNOWN, "")
 
 #: Built-in rules for links and CPUs, as in Gusat et al. 2009. The globs cover the names of
@@ -71,14 +71,14 @@ BUILT_IN = (
 
 
 def rule_for(metric: str, rules: Sequence[Rule] = BUILT_IN) -> Rule:
-    """Return the first rule with a glob that matches a metric's name; ``UNKNOWN`` without one."""
+    """Return the first of ``rules`` that matches the name ``metric``; ``UNKNOWN`` if none does."""
     return next((rule for rule in rules if rule.fits(metric)), UNKNOWN)
 
 
 def read(path: Path) -> tuple[Rule, ...]:
-    """Return the rules of a TOML file, followed by the built-in rules.
+    """Return the rules of a TOML file with tables ``[[rule]]``, followed by the built-in rules.
 
-    Raises ``InputError`` where the file is missing, too large, or not a table of rules.
+    Raises ``InputError`` if the file does not exist, is too large, or has other content.
     """
     if not path.exists():
         raise InputError(
@@ -96,9 +96,7 @@ def read(path: Path) -> tuple[Rule, ...]:
         raise InputError(f"{path}: is not valid TOML: {clean(str(error), 200)}") from None
     rules = content.get("rule")
     if not isinstance(rules, list) or not rules or {*content} != {"rule"}:
-        raise InputError(
-            f"{path}: must consist of one or more tables [[rule]] and have nothing else"
-        )
+        raise InputError(f"{path}: must contain one or more tables [[rule]], and nothing else")
     if len(rules) > _MOST_RULES:
         raise InputError(f"{path}: has {len(rules):,} rules; at most {_MOST_RULES:,} are allowed")
     return (*(_rule(f"{path}: rule.{n}", entry) for n, entry in enumerate(rules)), *BUILT_IN)
@@ -113,7 +111,8 @@ def _rule(where: str, entry: Any) -> Rule:
     metrics = given if isinstance(given, list) else [given]
     if not metrics or not all(isinstance(each, str) and each for each in metrics):
         raise InputError(
-            f"{where}: metric must be a name or a glob, or a list of them, and none may be empty"
+            f"{where}: metric must be a name, a glob, or a list of names and globs; "
+            "none may be empty"
         )
     if not isinstance(able, bool) or not isinstance(actuation, str):
         raise InputError(

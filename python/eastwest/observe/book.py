@@ -6,11 +6,11 @@ child is a call to the peer that its attributes name (``peer.service`` …), bec
 record spans; without such an attribute it counts as computing. A client-side span at the root
 belongs to a client outside of the system: the transaction begins with the called span.
 
-- A call is made *after* those siblings that had ended when it began; siblings on which one of these
-  already depends are left out. The time since the last of their ends, or since the caller's start,
-  is its *gap*.
-- The caller waits for calls that end before it does. The time from the end of the last of them (or
-  from the caller's start) to the caller's own end is its *rest*.
+- A call is made *after* the sibling calls that had ended when it began; a sibling on which another
+  of these siblings already depends is left out. The *gap* of the call is the time from the last end
+  of these siblings, or from the caller's start, to the call.
+- The caller waits for calls that end before it does. The *rest* of the caller is the time from the
+  end of the last of these calls (or from the caller's start) to its own end.
 
 The time between the client side and the server side of a call has two parts that cannot be
 separated: the recorded network, and the software of both hosts. As ``host`` it counts as computing
@@ -29,8 +29,8 @@ import polars as pl
 from eastwest.errors import InputError
 from eastwest.observe.calls import client_side, parent_rows
 
-#: Attributes of a span with the size of the request in bytes, in order of preference: stable and
-#: older names of OpenTelemetry's semantic conventions.
+#: Attributes of a span that state the size of the request in bytes; the first that a span has is
+#: used. They are the current and older names of OpenTelemetry's semantic conventions.
 REQUEST_KEYS = (
     "http.request.body.size",
     "http.request.size",
@@ -41,7 +41,8 @@ REQUEST_KEYS = (
     "messaging.message.envelope.size",
     "messaging.message_payload_size_bytes",
 )
-#: Attributes of a span with the size of the response in bytes, in order of preference.
+#: Attributes of a span that state the size of the response in bytes; the first that a span has is
+#: used.
 RESPONSE_KEYS = (
     "http.response.body.size",
     "http.response.size",
@@ -49,16 +50,17 @@ RESPONSE_KEYS = (
     "http.response_content_length_uncompressed",
     "rpc.response.size",
 )
-#: Attributes that name the callee of a client-side span without a called span.
+#: Attributes of a client-side span that name the called component. They are used if the called
+#: component recorded no span.
 PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", "server.address")
 
-#: Allowed values of ``between``: the time between the client side and the server side of a call
-#: counts as computing of the called component (``host``), or is left out (``network``).
+#: Ways to count the time between the client side and the server side of a call: as computing of the
+#: called component (``host``), or not at all (``network``).
 BETWEEN = ("host", "network")
-#: Maximum number of predecessors stored for a call: siblings that must have ended before it is
+#: Maximum number of predecessors of a call: sibling calls that must have ended before the call is
 #: made.
 MOST_AFTER = 1000
-#: Size of the largest message, in payload bytes; larger sizes in attributes are reduced to it.
+#: Maximum payload of a message in bytes; a larger size in an attribute is reduced to this value.
 MOST_BYTES = 10**12
 UNKNOWN = "(unknown)"
 
@@ -67,24 +69,25 @@ UNKNOWN = "(unknown)"
 class Call:
     """One call of a transaction: request, work of the called component, response; times in ns."""
 
-    #: Index, in the transaction's list of calls, of the call that made this one; −1 for the first.
+    #: Index of the calling call in the transaction's list of calls; −1 for the first call.
     parent: int
     component: str
     service: str
     operation: str
-    #: Indices of the sibling calls that must have ended before this call is made.
+    #: Indices, in the transaction's list of calls, of the sibling calls that must have ended before
+    #: this call is made.
     after: list[int]
-    #: Computing time of the caller, in ns, from the last end of ``after`` (without any: from its
-    #: own start) to this call.
+    #: Computing time of the caller before this call, in ns: from the last end of the calls in
+    #: ``after`` (if there are none: from the start of the caller's work) to the request.
     gap_ns: int
-    #: Computing time of the called component, in ns, from the last awaited response to its own
-    #: response.
+    #: Computing time of the called component before its response, in ns: from the last response
+    #: that it awaits (if there is none: from the start of its work) to its own response.
     rest_ns: int
     #: Whether the caller waits for the response before it sends its own response.
     waited: bool
-    #: Payload of the request in bytes; 0 where it is not known.
+    #: Payload of the request in bytes; 0 if it is not known.
     request_bytes: int = 0
-    #: Payload of the response in bytes; 0 where it is not known.
+    #: Payload of the response in bytes; 0 if it is not known.
     response_bytes: int = 0
     #: Departure of the request, in ns after the transaction's start.
     sent_ns: int = 0
@@ -94,9 +97,9 @@ class Call:
 
 @dataclass(slots=True)
 class Tree:
-    """Transaction: a list of calls in which callers precede callees.
+    """Transaction: a list of calls in which every caller precedes its callees.
 
-    ``start_ns`` counts from the start of the first transaction.
+    ``start_ns`` is the start in ns after the start of the first transaction.
     """
 
     name: str
@@ -105,21 +108,22 @@ class Tree:
 
     @property
     def response_ns(self) -> int:
-        """Response time of the transaction in ns: from its first request to the response to it."""
+        """Response time of the transaction in ns: from the first request to its response."""
         return self.calls[0].done_ns
 
 
 @dataclass
 class Book:
-    """All transactions in order of arrival, and counts of data that the spans lacked."""
+    """All transactions in order of arrival, and counts of calls for which spans are missing."""
 
     trees: list[Tree]
-    #: Arrival of the first transaction, in nanoseconds since 1970.
+    #: Arrival of the first transaction, in ns since 1970.
     began_ns: int
     #: How the time between the client side and the server side of a call is counted: ``host`` or
     #: ``network``.
     between: str
-    #: Sum, over all calls, of the time between the client side and the server side, in ns.
+    #: Sum of the times between the client side and the server side, in ns, over all calls with
+    #: spans of both sides.
     between_ns: int = 0
     #: Number of calls from one component to another.
     remote: int = 0
@@ -135,7 +139,7 @@ class Book:
 
 
 def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
-    """Return the transactions of spans, in the order of their arrival.
+    """Return the transactions of ``spans`` in the order of their arrival.
 
     ``spans`` has all columns of the normal form and at least one row; ``between`` is one of
     ``BETWEEN``. Raises ``InputError`` for another value of ``between``.
@@ -155,9 +159,9 @@ def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
 
 
 def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
-    """Return for each span the payload bytes that its attributes state, or 0 if they state none.
+    """Return a list: for each span the payload bytes that its attributes state, or 0.
 
-    Of the attributes ``keys``, the first that the span has is used.
+    If a span has several of the attributes ``keys``, the first of them is used.
     """
     text = spans["attributes"]
     if text.null_count() == len(text):
@@ -174,7 +178,7 @@ def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
 
 
 class _Reader:
-    """Builder of transactions: holds the columns of the spans as lists and walks their trees."""
+    """Builder of transactions: walks the trees of spans, whose columns it stores as lists."""
 
     def __init__(self, spans: pl.DataFrame, between: str) -> None:
         parents = parent_rows(spans)
@@ -208,7 +212,10 @@ class _Reader:
         self.made = Book([], 0, between)
 
     def tree(self, root: int) -> Tree:
-        """Return the transaction with this root span; its ``start_ns`` counts from 1970."""
+        """Return the transaction whose root span is in row ``root``.
+
+        ``start_ns`` of the transaction is in ns since 1970.
+        """
         trace = self.trace[root]
         tree = Tree(trace, self.start[root])
         zero = self.start[root]
@@ -252,10 +259,12 @@ class _Reader:
         return tree
 
     def _called(self, outer: int) -> tuple[int, str, str]:
-        """Return the row of the span that serves a call, with its component and service.
+        """Return a tuple (row, component, service): the called side of a call.
 
-        It is the only child of span ``outer`` if that child is on another component, else ``outer``
-        itself, whose peer attribute may name the component. Counts calls to other components.
+        ``outer`` is the row of the span that stands for the call. The called side is the only child
+        of ``outer`` if that child is on another component, else ``outer`` itself, whose peer
+        attribute may name another component. Side effect: adds calls to other components to the
+        counts of the ``Book``.
         """
         below = self.below.get(outer, ())
         if len(below) == 1 and self.client[outer]:
@@ -274,8 +283,9 @@ class _Reader:
     def _inside(self, outer: int, inner: int) -> tuple[int, int]:
         """Return start and end of the called component's work, in ns since 1970.
 
-        They are those of the called span ``inner``, or with ``between = host`` of the client side
-        ``outer``, so that the time between both sides counts as work.
+        ``outer`` and ``inner`` are the rows of the client-side and the called span. With ``between
+        = network`` the work is that of ``inner``; with ``host`` it is that of ``outer``, so that
+        the time between both sides counts as work.
         """
         row = inner if self.made.between == "network" else outer
         return self.start[row], max(self.start[row], self.end[row])
@@ -283,8 +293,9 @@ class _Reader:
     def _order(self, inner: int, begin: int, end: int) -> list[tuple[int, list[int], int, bool]]:
         """Return the calls that a span makes, in the order of their starts.
 
-        ``inner``: row of the span; ``begin``, ``end``: its work in ns since 1970. A call is a
-        tuple: row, rows of its predecessors, gap in ns, and whether the caller waits for it.
+        ``inner`` is the row of the span; ``begin`` and ``end`` bound its work, in ns since 1970. A
+        call is a tuple: row, rows of its predecessors, gap in ns, whether the caller waits for it.
+        Side effect: counts calls to other components whose client side was not recorded.
         """
         rows = sorted(
             self.below.get(inner, ()), key=lambda row: (self.start[row], self.end[row], row)
@@ -318,7 +329,7 @@ class _Reader:
 
 
 def _peers(spans: pl.DataFrame) -> list[str]:
-    """Return for each span the name of the called peer in its attributes; empty without one."""
+    """Return a list: for each span the called peer that its attributes name, or an empty text."""
     text = spans["attributes"]
     if text.null_count() == len(text):
         return [""] * len(text)

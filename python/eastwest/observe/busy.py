@@ -2,8 +2,8 @@
 
 A call of the replayed table has two computing times: its caller computes ``gap_s`` before it sends
 the request, and its component computes ``rest_s`` before it sends the response. Both computations
-end when the message is sent, so the run's table ``calls`` gives their times, also where they waited
-for a processor first.
+end when the message is sent, and the run's table ``calls`` has this time, also if a computation had
+to wait for a processor.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import polars as pl
 from eastwest.observe.metrics import Numbers
 from eastwest.results import Result
 
-#: Name of the table in a folder of ``eastwest observe workload``.
+#: Name of the table of calls in a folder that ``eastwest observe workload`` wrote.
 _FILE = "transactions.tsv"
 
 
 def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], Numbers]:
-    """Return the core seconds used until each of ``times``, by workload, component and host.
+    """Return the core seconds that components have used up to each of ``times``.
 
-    ``times`` are in simulated seconds. Unfinished transactions are not included, because the run
-    records no calls of them.
+    The key of an array is a tuple: workload, component, number of the host. ``times`` are in
+    simulated seconds. Unfinished transactions are not included, because the run records no calls of
+    them.
     """
     found = {}
     for workload, file in _tables(result):
@@ -47,7 +48,7 @@ def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], N
 
 
 def _tables(result: Result) -> list[tuple[str, Path]]:
-    """Return the name of each workload of transactions with the path of the table it replays."""
+    """Return pairs of each workload of transactions: its name, and the table that it replays."""
     workloads = tomllib.loads(result.scenario).get("workload", [])
     of_it = [each for each in workloads if each.get("kind") == "transactions"]
     paths = [(each["name"], result.path / each["file"]) for each in of_it]
@@ -55,10 +56,10 @@ def _tables(result: Result) -> list[tuple[str, Path]]:
 
 
 def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls of a run, with the columns of computing times from the replayed table.
+    """Return ``calls`` with the columns ``gap_s`` and ``rest_s`` of the replayed table.
 
-    ``calls`` are the rows of the run's table ``calls`` of one workload; ``file`` is the table that
-    this workload replays.
+    ``calls`` are the rows of the run's table ``calls`` that belong to ``workload``; ``file`` is the
+    table that this workload replays.
     """
     book = pl.read_csv(
         io.BytesIO(file.read_bytes()), separator="\t", quote_char=None, infer_schema=False
@@ -84,10 +85,10 @@ def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) ->
 
 
 def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return computing intervals: transaction, call, component, host, begin_s, end_s.
+    """Return the computing intervals of calls, as a table.
 
-    Times are in simulated seconds. A call has one interval before its response, and one before each
-    of its own calls.
+    The columns are transaction, call, component, host, begin_s and end_s, in simulated seconds. A
+    call computes before its response, and before each call that it makes.
     """
     callers = calls.select(
         "transaction", pl.col("call").cast(pl.Int64).alias("parent"), "component", "host"
@@ -107,8 +108,8 @@ def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
 def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
     """Return the computing intervals of each call without overlap.
 
-    The computations of a call share one processor, so an interval begins no earlier than the end of
-    the previous one; an interval that ends before this is removed.
+    The computations of a call share one processor. So an interval begins no earlier than the end of
+    the interval before it, and an interval that ends before this time is removed.
     """
     over = ["transaction", "call"]
     before = pl.col("end_s").cum_max().shift(1).over(over).fill_null(-np.inf)
@@ -120,7 +121,7 @@ def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passed(at: Numbers, times: Numbers) -> Numbers:
-    """Return for each of ``times`` the sum of the seconds passed since every earlier ``at``.
+    """Return an array: for each time t of ``times``, the sum of t − a over all a ≤ t in ``at``.
 
     Both arrays are in simulated seconds.
     """

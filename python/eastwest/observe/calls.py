@@ -1,14 +1,15 @@
-"""Call pairs and messages: what a passive tracer of the network would have observed of the spans.
+"""Call pairs and messages: what a passive tracer of the network would have seen of the spans.
 
-A node is an instance (or a service, where no instance is known). A *call pair* is a request from
-one node to another with its response; a request from outside starts a transaction. A passive tracer
+A node is an instance (or a service, if no instance is known). A *call pair* is a request from one
+node to another and its response; a request from outside starts a transaction. A passive tracer
 (Aguilera et al., SOSP 2003) knows source, destination and time of each message, and the response to
-each request; it does not know which request a node was serving when it sent another. That request
-is the call's *parent*: methods infer it, and the true one is kept here only for comparison.
+each request. It does not know which request a node was serving when it sent another request. That
+served request is the *parent* of the new call: inference methods estimate it, and the true parent
+is stored only for comparison.
 
-Times on the caller's node are those of the parent span if this is the client side of the call: a
-span of kind client or producer, or a span of unknown kind with a parent and one child. Otherwise
-both sides have the times of the called span.
+The times at the caller are those of the parent span if the parent span is the client side of the
+call: a span of kind client or producer, or a span of unknown kind that has a parent and exactly one
+child. Otherwise the called span gives the times of both sides.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ import polars as pl
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-#: Name of the client outside of the data, which sends the requests that start transactions.
+#: Name of the node that stands for all clients without spans; its requests start transactions.
 OUTSIDE = "(outside)"
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Call pairs, in the order of their requests; a call is identified by its row number."""
+    """Call pairs in the order of their requests; the number of its row identifies a call."""
 
     #: Names of the nodes; ``caller`` and ``callee`` are indices into this tuple.
     nodes: tuple[str, ...]
@@ -44,9 +45,9 @@ class Calls:
     #: Departure of the response, in ns since 1970 on the called node's clock.
     answered_ns: Integers
     #: True parent: row of the call that the caller was serving when it sent this request; −1 for a
-    #: request from outside. Methods that infer it must not read it.
+    #: request from outside. Inference methods must not read this array.
     parent: Integers
-    #: Number of the true transaction of each call.
+    #: Number of the true transaction to which each call belongs.
     transaction: Integers
     #: Row of the called span in the table of spans.
     span: Integers
@@ -56,14 +57,14 @@ class Calls:
 
     @property
     def inside(self) -> Flags:
-        """Mask of the calls whose caller is a recorded node: only their parents are inferred."""
+        """Mask of the calls whose caller has spans. Only for these calls a parent is inferred."""
         return np.not_equal(self.caller, 0)
 
     def compressed(self, factor: float) -> Self:
         """Return the calls with ``factor`` times as many transactions per second.
 
-        The time from the start of the first transaction to the start of each other one is divided
-        by ``factor``; times within a transaction do not change.
+        The time from the start of the first transaction to the start of every other transaction is
+        divided by ``factor``; times within a transaction do not change.
         """
         if factor == 1.0:
             return self
@@ -93,7 +94,7 @@ class Calls:
 
 
 def concurrency(calls: Calls) -> float:
-    """Return the mean number of open transactions, over the time in which any is open."""
+    """Return the mean number of open transactions, over the time in which at least one is open."""
     outer = ~calls.inside
     start, end = np.sort(calls.sent_ns[outer]), calls.returned_ns[outer]
     order = np.argsort(calls.sent_ns[outer], kind="stable")
@@ -106,7 +107,7 @@ def concurrency(calls: Calls) -> float:
 
 
 def calls_of(spans: pl.DataFrame) -> Calls:
-    """Return the call pairs of spans, with the parents that the spans state."""
+    """Return the call pairs of ``spans``, with the true parents that the spans state."""
     parents = parent_rows(spans)
     nodes, node = _nodes(spans)
     remote = (parents >= 0) & (node[parents] != node)
@@ -134,7 +135,7 @@ def calls_of(spans: pl.DataFrame) -> Calls:
 
 
 def parent_rows(spans: pl.DataFrame) -> Integers:
-    """Return the row of each span's parent; −1 where it has none."""
+    """Return an array: for each span the row of its parent span, or −1 without a parent."""
     there = spans.select("trace_id", "span_id", pl.int_range(pl.len(), dtype=pl.Int64).alias("row"))
     found = spans.select("trace_id", "parent_id").join(
         there,
@@ -155,10 +156,10 @@ def _nodes(spans: pl.DataFrame) -> tuple[tuple[str, ...], Integers]:
 
 
 def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
-    """Return a mask of the spans that are the client side of a call, if their child is remote.
+    """Return a mask of the spans that are client sides of calls, if their child is on another node.
 
-    They have the kind client or producer, or an unknown kind, a parent and exactly one child.
-    ``parents`` has the row of each span's parent, or −1.
+    A client side has the kind client or producer, or an unknown kind, a parent and exactly one
+    child. ``parents`` has the row of each span's parent, or −1.
     """
     children = np.bincount(parents[parents >= 0], minlength=len(parents))
     kind = spans["kind"].fill_null("")
@@ -169,24 +170,29 @@ def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
 
 
 def _entries(parents: Integers, remote: Flags) -> Integers:
-    """Return for each span the row of the span by which the transaction entered its node.
+    """Return an array: for each span the row of the span by which its transaction entered the node.
 
-    It is the span itself or an ancestor. ``parents`` has the row of each span's parent, or −1;
-    ``remote`` marks spans whose parent is on another node.
+    This row is the span itself or one of its ancestors. ``parents`` has the row of each span's
+    parent, or −1; ``remote`` marks spans whose parent is on another node.
     """
     return _ends(np.where(remote | (parents < 0), np.arange(len(parents)), parents))
 
 
 def transactions(parents: Integers) -> Integers:
-    """Return the transaction number of each span; a trace has one transaction for each root."""
+    """Return an array: for each span the number of its transaction, from 0.
+
+    A trace with several roots has a transaction for each root. ``parents`` has the row of each
+    span's parent, or −1.
+    """
     top = _ends(np.where(parents < 0, np.arange(len(parents)), parents))
     return np.unique(top, return_inverse=True)[1].astype(np.int64)
 
 
 def _ends(above: Integers) -> Integers:
-    """Return for each row the last row of its chain; ``above`` links a row to the next one.
+    """Return an array: for each row the last row of its chain.
 
-    The last row links to itself.
+    ``above`` has for each row the next row of the chain; the last row of a chain has its own
+    number.
     """
     while not ((further := above[above]) == above).all():
         above = further

@@ -1,4 +1,7 @@
-"""Packets of captured ports: arrival times at the far end of each port's cable."""
+"""Arrival times of packets at captured ports, from the file ``capture.pcapng`` of a run.
+
+A packet arrives at the far end of the port's cable.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,20 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.observe.metrics import Numbers
 
-#: Block types of pcapng (interface description, enhanced packet), and the option if_name.
+#: Types of pcapng blocks (interface description, enhanced packet), and number of the option
+#: if_name.
 _INTERFACE, _PACKET, _NAME = 1, 6, 2
-#: Minimum length in bytes of a pcapng block, by its type.
+#: Minimum length of a pcapng block in bytes, by the type of the block.
 _LEAST = {_INTERFACE: 20, _PACKET: 32}
 _HEAD = struct.Struct("<II")
 _WHEN = struct.Struct("<III")
 
 
 def packet_times(path: Path) -> dict[str, Numbers]:
-    """Return the arrival times of each port's packets by the port's name, in simulated seconds.
+    """Return an array of packet arrival times, in simulated seconds, for each port by its name.
 
-    ``path`` is the ``capture.pcapng`` of a run, which counts nanoseconds from the start of the run.
-    Raises ``InputError`` where it is damaged.
+    ``path`` is the ``capture.pcapng`` of a run, with times in ns after the start of the run. Raises
+    ``InputError`` if the file is damaged.
     """
     names: list[str] = []
     times: list[list[int]] = []
@@ -45,8 +49,8 @@ def packet_times(path: Path) -> dict[str, Numbers]:
             port, high, low = _WHEN.unpack_from(data, at + _HEAD.size)
             if port >= len(times):
                 raise InputError(
-                    f"{path}: damaged at byte {at}: a packet of interface {port}, which "
-                    "is not described before"
+                    f"{path}: damaged at byte {at}: a packet belongs to interface {port}, but "
+                    "no block before it describes this interface"
                 )
             times[port].append((high << 32) | low)
         at += length
@@ -56,7 +60,7 @@ def packet_times(path: Path) -> dict[str, Numbers]:
 
 
 def _name(options: memoryview) -> str:
-    """Return the name of an interface from the options of its block."""
+    """Return the option if_name of an interface description block; empty if it has none."""
     at = 0
     while at + 4 <= len(options):
         code, length = struct.unpack_from("<HH", options, at)

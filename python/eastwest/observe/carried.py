@@ -1,10 +1,10 @@
-"""Data of a span that has no column of its own: links, events, trace state, scope, counts.
+"""Data of a span for which the table of spans has no column: links, events, trace state, scope.
 
-The column ``extra`` holds it as a JSON object. Its names and values are those of a span in OTLP's
-JSON, and four more: ``statusMessage``, ``scope``, ``resource`` (fields of a resource besides its
-attributes) and ``recordedParent``, the parent that a mended span named. The export of spans writes
-all of it back. Graphs, transactions and workloads do not use it; the report of the import says so
-where it matters.
+The column ``extra`` holds these data as a JSON object. Its names and values are those of a span in
+OTLP's JSON. Four names are added: ``statusMessage``, ``scope``, ``resource`` (fields of a resource
+except its attributes) and ``recordedParent``, the parent that the source stated before ``mend``
+removed it. The export of spans writes all of these data. Graphs, transactions and workloads do not
+use them; the report of the import says so for data that could change results.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from eastwest.observe.otlp_values import pairs
 from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import SpanError, dumped
 
-#: Longest JSON text of the column ``extra`` of one span, in characters; a longer one is left out.
+#: Maximum length of the JSON text in the column ``extra`` of a span, in characters; the fields of a
+#: longer text are left out.
 MOST_EXTRA = 1 << 18
 
-_UNUSED = "kept for export; graphs, transactions and workloads do not use them"
-_DROPPED = "the tracer dropped them: their content is unknown"
+_UNUSED = "stored for export; graphs, transactions and workloads do not use it"
+_DROPPED = "the tracer dropped the data: the content is unknown"
 #: Fields of a span that are stored in ``extra``: type, remark in the report of the import, and
-#: consequence. Fields without influence on transactions have no remark.
+#: consequence for results. A field with an empty remark is not reported.
 _KEPT: dict[str, tuple[type, str, str]] = {
     "links": (
         list,
@@ -46,14 +47,14 @@ _KEPT: dict[str, tuple[type, str, str]] = {
     "droppedLinksCount": (
         int,
         "a link that was dropped at recording",
-        f"{_DROPPED}; no tool can follow them",
+        f"{_DROPPED}; no tool can follow the links",
     ),
 }
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Fields of ``extra`` shared by all spans of a scope, and their JSON text."""
+    """Fields of ``extra`` that all spans of a scope have, and the JSON text of these fields."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     text: str | None = None
@@ -63,16 +64,16 @@ NOTHING = Shared()
 
 
 def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Shared:
-    """Return the fields of ``extra`` that all spans of a scope share.
+    """Return the fields of ``extra`` that all spans of a scope have.
 
     ``scope`` is the ``InstrumentationScope`` of the spans; ``resource_rest`` has the fields of
-    their resource except its attributes.
+    their resource except its attributes. Adds a remark if the scope cannot be stored.
     """
     fields: dict[str, Any] = {}
     if isinstance(scope, dict) and any(scope.values()):
         fields["scope"] = {name: value for name, value in scope.items() if value}
     elif scope and not isinstance(scope, dict):
-        remarks.note("a scope is not an object: left out", scope, "exported spans do not name it")
+        remarks.note("a scope is not an object: left out", scope, "exported spans have no scope")
     if resource_rest:
         fields["resource"] = dict(resource_rest)
     if not fields:
@@ -82,10 +83,11 @@ def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Sh
 
 
 def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | None:
-    """Return the JSON text of ``extra``, None without content; add a remark for each of its fields.
+    """Return the JSON text for the column ``extra`` of a span, or None if it has no content.
 
-    ``found`` has fields of a span in OTLP's JSON; ``of`` has the fields that all spans of its scope
-    share. Unknown fields are left out, with a remark.
+    ``found`` has fields of the span in OTLP's JSON; ``of`` has the fields that all spans of the
+    scope have. Fields with an unknown name or a wrong type are left out. Adds a remark for each
+    field that is left out, and for stored fields such as links, events and dropped data.
     """
     kept: dict[str, Any] = {}
     for name, value in found.items():
@@ -93,12 +95,12 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
             continue
         if name not in _KEPT:
             reason = "unknown field: left out"
-            remarks.note(reason, name, "it is neither used nor exported")
+            remarks.note(reason, name, "the field is neither used nor exported")
             continue
         kind, what, then = _KEPT[name]
         sound = _sound(value, kind)
         if sound is None:
-            remarks.note(f"{name} has the wrong type: left out", value, "it is not exported")
+            remarks.note(f"{name} has the wrong type: left out", value, "the field is not exported")
             continue
         kept[name] = sound
         if what:
@@ -111,7 +113,7 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
 
 
 def with_parent(extra: str | None, parent: str) -> str:
-    """Return ``extra`` with ``recordedParent``, the parent that mending removes from a span."""
+    """Return ``extra`` with ``parent``, the id that mending removes, as ``recordedParent``."""
     fields = orjson.loads(extra) if extra else {}
     return dumped({**fields, "recordedParent": parent})
 
@@ -122,12 +124,16 @@ def link(trace: str, span: str, attributes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def event(time_ns: int, name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event of OTLP's JSON; ``time_ns`` counts from 1970."""
+    """Return an event in OTLP's JSON; ``time_ns`` is in ns since 1970."""
     return {"timeUnixNano": str(time_ns), "name": name, "attributes": pairs(attributes)}
 
 
 def _sound(value: Any, kind: type) -> Any:
-    """Return a value if it has the type ``kind``, else None."""
+    """Return ``value`` if it has the type ``kind``, else None.
+
+    For ``list`` every item must be an object. For ``int`` the value must be below 2³²; digits as
+    text are converted.
+    """
     if kind is list:
         sound = isinstance(value, list) and all(isinstance(each, dict) for each in value)
         return value if sound else None
@@ -144,7 +150,7 @@ def _text(fields: Mapping[str, Any], remarks: Remarks) -> str | None:
         text = dumped(fields)
     except SpanError:
         remarks.note(
-            "links, events or scope cannot be written: left out", "", "they are not exported"
+            "links, events or scope are not valid in JSON: left out", "", "they are not exported"
         )
         return None
     if len(text) > MOST_EXTRA:

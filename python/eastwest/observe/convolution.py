@@ -2,18 +2,18 @@
 
 Aguilera et al., *Performance Debugging for Distributed Systems of Black Boxes* (SOSP 2003), section
 5. Messages from A to X are a signal s(t), messages from X to B a signal r(t): the number of
-messages in each time step. If A's messages cause X's, their cross-correlation
+messages in each time step. If messages from A cause messages to B, the cross-correlation
 
     c(d) = Σ_t s(t) · r(t + d)
 
-has a spike at the delay d. It is computed by fast Fourier transform for all d at once. A spike is a
-local maximum above mean + ``DEVIATIONS`` standard deviations of c over all delays. The method
-needs no pairs of requests and responses, and finds no single transactions: the result is a graph of
-messages that cause messages.
+has a spike at the delay d. It is computed by fast Fourier transform for all d at once. The maximum
+of c is a spike if it is at least ``DEVIATIONS`` standard deviations of c above the mean of c, over
+all delays. The method needs no pairs of requests and responses, and finds no single transactions:
+the result is a graph of messages that cause messages.
 
-The result is compared with two truths. A message *belongs to* an earlier message that arrived at
-its node within one call: the two correlate, so precision counts the pair as right. The *direct*
-cause is the last of these earlier messages: recall counts direct causes only. Both measures count
+The result is compared with two truths. A message correlates with all messages that arrived earlier
+at its node within the same call, so *precision* counts each of these pairs as right. The *direct*
+cause is the last of these earlier messages; *recall* counts direct causes only. Both measures count
 kinds of messages, not single messages.
 """
 
@@ -28,19 +28,20 @@ from scipy import fft
 
 from eastwest.observe.calls import Calls, Integers
 
-#: Minimum height of a spike of the cross-correlation, in standard deviations above its mean.
+#: Minimum height of a spike of the cross-correlation: standard deviations above the mean.
 DEVIATIONS = 8.0
-#: Time step in nanoseconds, which is the resolution of delays.
+#: Default time step in ns; delays are multiples of it.
 STEP_NS = 1_000_000
-#: Longest delay between cause and effect that is searched, in time steps.
+#: Longest delay between cause and effect that is considered, in time steps.
 MOST_STEPS = 2000
-#: Number of time steps of one Fourier transform; longer recordings are cut into overlapping pieces.
+#: Number of time steps of one Fourier transform. A longer recording is cut into overlapping pieces
+#: of this length.
 _PIECE = 1 << 16
-#: Minimum number of messages between a source and a destination; pairs of nodes with fewer are not
-#: analysed.
+#: Minimum number of messages from a source to a destination; a pair of nodes with fewer messages is
+#: not analysed.
 LEAST_MESSAGES = 8
-#: Kind of cause, as three numbers of nodes: source of the arriving message, the node itself,
-#: destination of the departing message.
+#: Kind of a cause, as three numbers of nodes: source of the arriving message, node at which it
+#: arrives, destination of the departing message.
 Kind = tuple[int, int, int]
 #: Maximum number of pieces of ``_PIECE`` time steps; a longer recording needs longer time steps.
 _MOST_PIECES = 4096
@@ -61,7 +62,7 @@ class Messages:
 
 @dataclass(frozen=True)
 class Cause:
-    """Finding that messages from ``origin`` to ``node`` cause messages from there to ``target``."""
+    """Inferred cause: messages ``origin`` → ``node`` cause messages ``node`` → ``target``."""
 
     origin: int
     node: int
@@ -72,7 +73,7 @@ class Cause:
 
 
 def messages_of(calls: Calls) -> Messages:
-    """Return requests and responses as messages, in the order of their departure."""
+    """Return the requests and responses of ``calls`` as messages, in the order of departure."""
     left = np.concatenate([calls.sent_ns, calls.answered_ns])
     came = np.concatenate([calls.received_ns, calls.returned_ns])
     source = np.concatenate([calls.caller, calls.callee])
@@ -84,11 +85,12 @@ def messages_of(calls: Calls) -> Messages:
 def causes(
     messages: Messages, step_ns: int = STEP_NS, deviations: float = DEVIATIONS
 ) -> list[Cause]:
-    """Return the inferred causes: arriving messages that departing messages follow after a delay.
+    """Return the inferred causes: after which arriving messages a node sends which messages.
 
-    For each node, messages from one source are correlated with messages to one destination; a pair
-    without a spike of ``deviations`` standard deviations has no cause. ``step_ns`` is the
-    resolution of the delays. Raises ``ValueError`` for too many time steps.
+    At each node, the messages from one source are correlated with the messages to one destination;
+    if the correlation has a spike of at least ``deviations`` standard deviations, the former cause
+    the latter. ``step_ns`` is the time step in ns. Raises ``ValueError`` if the recording has too
+    many time steps.
     """
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1
@@ -120,8 +122,8 @@ def causes(
 def correlation(arrivals: Integers, departures: Integers, length: int) -> npt.NDArray[np.float64]:
     """Return the cross-correlation of arrivals and departures: an array by delay in time steps.
 
-    ``arrivals`` and ``departures`` are numbers of time steps, from 0 and below ``length``. The
-    array has at most ``MOST_STEPS`` values.
+    ``arrivals`` and ``departures`` have the number of a time step for each message; the recording
+    has ``length`` time steps, numbered from 0. The array has at most ``MOST_STEPS`` values.
     """
     most = min(MOST_STEPS, length)
     total = np.zeros(most)
@@ -138,9 +140,10 @@ def correlation(arrivals: Integers, departures: Integers, length: int) -> npt.ND
 
 
 def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, float] | None:
-    """Return delay (steps) and height (standard deviations) of the highest spike, or None.
+    """Return (delay, height) of the highest spike, or None if it is too low.
 
-    ``signal`` is a cross-correlation by delay; a spike has a height of at least ``deviations``.
+    ``signal`` is a cross-correlation by delay in time steps. The height is in standard deviations
+    above the mean and must be at least ``deviations``.
     """
     spread = float(signal.std())
     if not spread:
@@ -151,11 +154,11 @@ def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, flo
 
 
 def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
-    """Return two counters by kind: pairs of messages of one call, and pairs with a direct cause.
+    """Return two counters of true causes by kind: possible causes, and direct causes.
 
-    The first counter has each departing message with each source from which a message of this call
-    had arrived before. The second counter has each departing message only with the last of these
-    sources.
+    Each departing message of a call counts once for each source from which a message of the call
+    had arrived before (first counter), and once for the source of the last message that had arrived
+    (second counter).
     """
     children: dict[int, list[int]] = {}
     for child, parent in enumerate(calls.parent.tolist()):
@@ -185,33 +188,33 @@ def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
 
 @dataclass(frozen=True)
 class CauseAccuracy:
-    """Accuracy of found causes, compared with the causes that the spans state.
+    """Accuracy of inferred causes, compared with the true causes that the spans state.
 
-    A kind of cause counts as true only if it occurred at least ``LEAST_MESSAGES`` times.
+    A kind of true cause is used only if it occurs at least ``LEAST_MESSAGES`` times.
     """
 
     found: int
-    #: Number of found causes whose two messages belong to one call.
+    #: Number of inferred causes whose arriving and departing messages belong to one call.
     right: int
-    #: Number of kinds of true direct causes: the message that arrived last before a departing
-    #: message.
+    #: Number of kinds of direct causes. The direct cause of a departing message is the message of
+    #: its call that arrived last before it.
     direct: int
-    #: Number of kinds of true direct causes that the method found.
+    #: Number of kinds of direct causes that the method inferred.
     direct_found: int
 
     @property
     def precision(self) -> float:
-        """Share of the found causes whose two messages belong to one call."""
+        """Share of the inferred causes whose two messages belong to one call, 0 to 1."""
         return self.right / self.found if self.found else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the direct causes that were found."""
+        """Share of the kinds of direct causes that were inferred, 0 to 1."""
         return self.direct_found / self.direct if self.direct else 1.0
 
 
 def compare(found: list[Cause], calls: Calls) -> CauseAccuracy:
-    """Return the accuracy of the found causes, compared with the true causes."""
+    """Return the accuracy of the inferred causes ``found``, compared with the true causes."""
     belong, direct = (
         {kind for kind, times in counted.items() if times >= LEAST_MESSAGES}
         for counted in true_causes(calls)

@@ -2,10 +2,10 @@
 
 Columns are recognised by the letters of their names, in upper or lower case. The name of a time
 states its unit (``StartTimeUnixNano``, ``start_us``, ``duration_ms``). For a start or end without a
-unit, the unit in which the first value lies between 1980 and 2100 is assumed, and the report of the
-import states it; a duration must have a unit. An end has precedence over a duration: Nezha gives
-both, in different units. Unknown columns become attributes. The service of a span that names only
-its pod is the pod's name without the suffixes of Kubernetes.
+unit, the unit is assumed with which the first value lies between 1980 and 2100, and the report of
+the import states this unit; a duration must have a unit. If a file has an end and a duration, the
+end is used: Nezha writes both, in different units. Unknown columns become attributes. If a span
+names its pod but no service, the service is the name of the pod without the suffixes of Kubernetes.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Longest line of a CSV file, in bytes.
+#: Maximum length of a line of a CSV file, in bytes.
 MOST_LINE_BYTES = 1 << 20
 #: Size in bytes of the blocks in which a CSV file is parsed.
 _BLOCK = 4 << 20
-#: Longest identifier of a trace or span, in characters; a span with a longer one cannot be used.
+#: Maximum length of the id of a trace or span, in characters; a span with a longer id is not used.
 _MOST_ID = 128
-#: Values that mean an unknown kind or status, in lower case.
+#: Values of the columns kind and status that mean *unknown*, in lower case.
 _OPEN = {
     "kind": ["", "unspecified", "span_kind_unspecified"],
     "status": ["", "unset", "status_code_unset"],
 }
-#: Prefixes that OpenTelemetry puts before the names of kinds and status codes.
+#: Prefixes of OpenTelemetry's names of kinds and status codes, which are removed.
 _PREFIX = {"kind": "span_kind", "status": "status_code"}
 #: Maximum number of columns of a CSV file.
 _MOST_COLUMNS = 1000
 
-#: Columns of the normal form by their names in sources, in lower case without punctuation.
+#: Names that sources use for each column of the normal form, in lower case without punctuation; the
+#: first name that a file has is used.
 NAMES = {
     "trace_id": ("traceid", "trace"),
     "span_id": ("spanid", "id"),
@@ -55,7 +56,7 @@ NAMES = {
     "status": ("status", "statuscode"),
     "attributes": ("attributes", "tags"),
 }
-#: Names of columns with times, in lower case, without the unit that may follow.
+#: Names of the columns of times, in lower case; the unit may follow the name.
 _TIMES = {
     "start": ("start", "starttime", "timestamp", "starttimestamp", "startts"),
     "end": ("end", "endtime", "endtimestamp", "endts", "finish"),
@@ -73,33 +74,34 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,12})?")
 
 @dataclass
 class _Columns:
-    """Columns of a CSV file of spans, and what each of them means."""
+    """Columns of a CSV file of spans: names, separator, and which columns of spans they are."""
 
     names: list[str]
     separator: str
     known: dict[str, str] = field(default_factory=dict)
-    #: Column of each time (start, end, duration), and its unit in ns; None while it is unknown.
+    #: Column of each time (``start``, ``end``, ``duration``): its name in the file, and its unit in
+    #: ns, or None if the unit is not known yet.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: ``kind``, ``status`` or both: columns for which it is decided whether they hold kinds or
-    #: statuses of spans.
+    #: Those of ``kind`` and ``status`` for which it is already decided whether the column holds
+    #: kinds or statuses of spans.
     settled: set[str] = field(default_factory=set)
 
     @property
     def others(self) -> list[str]:
-        """Names of the columns without a known meaning, which become attributes."""
+        """Names of the columns that become attributes, because their meaning is not known."""
         used = {*self.known.values(), *(name for name, _ in self.times.values())}
         return [name for name in self.names if name not in used]
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be CSV with a span in each line."""
+    """Whether a file may be CSV with a span in each line; ``start`` has its first bytes."""
     columns = _columns(start.partition(b"\n")[0].decode(errors="replace"))
     return {"trace_id", "span_id"} <= set(columns.known) and "start" in columns.times
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file and pass them to ``writer``."""
+    """Add the spans of a file to ``writer``; report errors and remarks to ``problems``."""
     columns: _Columns | None = None
     services: dict[str, str] = {}
     for line, block in _blocks(source):
@@ -121,7 +123,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole rows, each with its first line number; no block ends within quotes."""
+    """Yield blocks of whole rows: (number of the first line, bytes). None ends within quotes."""
     line, held, first = 1, [], 1
     quotes = 0
     for block in source.blocks(MOST_LINE_BYTES, _BLOCK):
@@ -165,7 +167,7 @@ def _check(columns: _Columns, file: str) -> None:
     if double is not None:
         raise InputError(f"{file}:1: has the column {clean(double, 40)!r} twice")
     if len(columns.names) > _MOST_COLUMNS:
-        raise InputError(f"{file}:1: has more than {_MOST_COLUMNS:,} columns")
+        raise InputError(f"{file}:1: has more than {_MOST_COLUMNS:,} columns, the maximum")
     for needed, meant in (("trace_id", "TraceID"), ("span_id", "SpanID")):
         if needed not in columns.known:
             raise InputError(f"{file}:1: has no column {meant}{_near(meant, columns.names)}")
@@ -180,7 +182,7 @@ def _check(columns: _Columns, file: str) -> None:
     elif columns.times["duration"][1] is None:
         name = columns.times["duration"][0]
         raise InputError(
-            f"{file}:1: the unit of {clean(name, 40)!r} is not in its name: call it "
+            f"{file}:1: the column {clean(name, 40)!r} must have a name with a unit: "
             f"{clean(name, 40)}_ns, _us, _ms or _s"
         )
 
@@ -193,9 +195,11 @@ def _near(meant: str, names: Sequence[str]) -> str:
 def _parsed(
     block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
-    """Return rows as a frame of text, with their line numbers in the column ``line``.
+    """Return the rows of ``block`` as a table of texts, with the added column ``line``.
 
-    ``block`` has whole rows of ``file``; ``line`` is the number of the first one.
+    The column ``line`` has the number of each row's line in ``file``; the argument ``line`` is the
+    number of the block's first line. Rows with a wrong number of values are reported to
+    ``problems`` and left out.
     """
     texts = dict.fromkeys(columns.names, pl.String())
     try:
@@ -217,9 +221,10 @@ def _parsed(
 def _parsed_slowly(
     block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
-    """Return rows as a frame of text, as ``_parsed`` does, but parse row by row.
+    """Return the rows of ``block`` as ``_parsed`` does, but parse them one by one.
 
-    Rows with a wrong number of values are reported to ``problems``.
+    This is needed where the fast parser fails or finds rows with missing values. Rows with a wrong
+    number of values are reported to ``problems`` and left out.
     """
     text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=columns.separator)
@@ -243,9 +248,11 @@ def _parsed_slowly(
 
 
 def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:
-    """Use a column named kind or status as an attribute if it holds something else.
+    """Decide whether the columns named kind and status hold kinds and statuses of spans.
 
-    An example is ``status_code`` with codes of HTTP. The first rows with values decide.
+    A column that holds something else, such as ``status_code`` with codes of HTTP, becomes an
+    attribute: it is removed from ``columns.known``, with a remark. The first rows with values
+    decide.
     """
     for name, known in (("kind", KINDS), ("status", STATUSES)):
         column = columns.known.get(name)
@@ -258,7 +265,7 @@ def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
         columns.settled.add(name)
         if not words.str.strip_prefix(f"{_PREFIX[name]}_").is_in(known).any():
             del columns.known[name]
-            reason = f"{clean(column, 40)} holds no known {name}: it is used as an attribute"
+            reason = f"the column {clean(column, 40)} holds no known {name}: used as an attribute"
             then = f"the {name} of the spans is not known"
             problems.note(file, 1, reason, words[0], consequence=then)
 
@@ -272,22 +279,22 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
         fits = [w for w, u in _WORDS.items() if EARLIEST_NS <= value * u <= LATEST_NS]
         if not fits:
             raise InputError(
-                f"{file}: {clean(name, 40)} of the first rows is not a time between 1980 and 2100 "
+                f"{file}: the column {clean(name, 40)} must hold times between 1980 and 2100 "
                 f"in ns, µs, ms or s, found {clean(first, 40)!r}"
             )
         columns.times[time] = (name, _WORDS[fits[0]])
-        reason = f"the column of the {time} has no unit in its name: {fits[0]} is assumed"
+        reason = f"the name of the column with the {time} states no unit: {fits[0]} is assumed"
         problems.note(
             file,
             1,
             reason,
             first,
-            consequence="only with this unit the times lie between 1980 and 2100",
+            consequence="with other units, the times lie outside 1980 to 2100",
         )
 
 
 def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
-    """Return the columns of the normal form from text; null where a value cannot be read."""
+    """Return the texts of ``frame`` as columns of the normal form; null for an unreadable value."""
 
     def text(name: str) -> pl.Expr:
         column = columns.known.get(name)
@@ -343,18 +350,19 @@ def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
 
 
 def _rough(given: pl.Expr, unit: int) -> pl.Expr:
-    """Return an expression: texts in floating point (1.7e9) as ns, relative error 2⁻⁵³.
+    """Return an expression that converts times such as ``1.7e9`` to ns, relative error 2⁻⁵³.
 
-    ``unit`` is the length of the texts' unit in ns.
+    ``given`` has the times as texts; ``unit`` is the length of their unit in ns.
     """
     time = given.cast(pl.Float64, strict=False) * float(unit)
     return pl.when(time.abs() < 9e18).then(time).round(0).cast(pl.Int64, strict=False)
 
 
 def _decimal(given: pl.Expr, unit: int) -> pl.Expr:
-    """Return an expression: texts in decimals (1700000000.123456789) as ns, exact to 1 ns.
+    """Return an expression that converts decimal times such as ``1700000000.123456789`` to ns.
 
-    ``unit`` is the length of the texts' unit in ns.
+    The error is below 1 ns. ``given`` has the times as texts; ``unit`` is the length of their unit
+    in ns.
     """
     whole = given.str.extract(r"^-?([0-9]{1,18})\.[0-9]+$", 1).cast(pl.Int64, strict=False)
     digits = given.str.extract(r"^-?[0-9]{1,18}\.([0-9]+)$", 1).str.pad_end(9, "0")
@@ -371,9 +379,9 @@ def _tell(
     file: str,
     problems: Account,
 ) -> None:
-    """Report to ``problems`` the values that are cut or left out.
+    """Report to ``problems`` the values that are cut or left out; the rows themselves stay.
 
-    ``given`` has the text of the rows in the file, ``cast`` the same rows in the normal form.
+    ``given`` has the texts of the rows in the file, ``cast`` the same rows in the normal form.
     """
 
     def tell(marks: pl.Series, column: str, reason: str, then: str) -> None:
@@ -395,12 +403,12 @@ def _tell(
                 lost.fill_null(False),
                 column,
                 reason,
-                "it is inferred from the parent and child spans where possible",
+                "a kind is inferred from parent and child spans where possible, a status is not",
             )
         elif name == "attributes":
             lost = cast[name].is_null() & (text.str.len_bytes() > 0)
             reason = f"{clean(column, 40)} is not an object of JSON: left out"
-            tell(lost.fill_null(False), column, reason, "sizes and names in it are not used")
+            tell(lost.fill_null(False), column, reason, "sizes and names in the value are not used")
         elif name not in {"trace_id", "span_id", "parent_id"}:
             long = (text.str.len_bytes() > MOST_TEXT).fill_null(False)
             reason = f"{clean(column, 40)} is longer than {MOST_TEXT:,} characters: it is cut"
@@ -425,9 +433,10 @@ def _good(
     file: str,
     problems: Account,
 ) -> pl.DataFrame:
-    """Return the usable rows of ``cast``; report the other rows to ``problems``.
+    """Return the usable rows of ``cast``, and report the other rows to ``problems``.
 
-    ``cast`` has the columns of the normal form, ``given`` the text of the same rows in the file.
+    ``cast`` has the columns of the normal form; ``given`` has the texts of the same rows in the
+    file.
     """
     inside = pl.col("start_ns", "end_ns").is_between(EARLIEST_NS, LATEST_NS)
     short = pl.col("attributes").str.len_bytes().fill_null(0) <= MOST_ATTRIBUTES
@@ -461,9 +470,10 @@ def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
 
 
 def _finished(frame: pl.DataFrame, services: dict[str, str]) -> pl.DataFrame:
-    """Return spans with a service each: a span that names none gets the service of its pod.
+    """Return the spans of ``frame`` without the column ``line`` and with added services.
 
-    ``services`` is a cache of services by the name of the pod.
+    A span that names a pod but no service gets the service of the pod. ``services`` stores the
+    service of each pod by the pod's name, and gets new pods added.
     """
     lacking = frame.filter(pl.col("service").is_null())["instance"].unique().drop_nulls()
     if len(lacking):

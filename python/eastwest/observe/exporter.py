@@ -26,18 +26,19 @@ def server(
     speed: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> ThreadingHTTPServer:
-    """Return a server for ``/metrics`` whose replay begins now; the caller runs it.
+    """Return a server of ``/metrics``; start it with ``serve_forever``.
 
-    ``times_s`` are the ends of the sampled intervals in simulated seconds; ``speed`` counts
-    simulated seconds per second of ``clock``. Port 0 selects a free port (``server_port``). With an
-    infinite ``speed`` the run is at its end.
+    The replay of the run begins with the call of this function. ``times_s`` are the ends of the
+    sampled intervals in simulated seconds; ``speed`` is the number of simulated seconds per second
+    of ``clock``. Port 0 selects a free port (``server_port``). With an infinite ``speed`` the
+    server always answers with the values at the end of the run.
     """
     if not speed > 0:
         raise ValueError(f"the speed must be above 0 simulated seconds per second, but is {speed}")
     begin = clock()
 
     class Handler(BaseHTTPRequestHandler):
-        """Handler of HTTP requests: answers ``/metrics`` with the values at the simulated time."""
+        """Answers requests for ``/metrics`` with the values at the current simulated time."""
 
         server_version = "eastwest"
         sys_version = ""
@@ -58,6 +59,6 @@ def server(
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Suppress the log line of each scrape."""
+            """Print nothing: a log line for each scrape is not wanted."""
 
     return ThreadingHTTPServer((host, port), Handler)

@@ -1,7 +1,8 @@
 """The normal form of spans: a folder with ``spans.json``, ``spans.parquet``, ``resources.parquet``.
 
-A span is one piece of work of one component, with a start and an end. Every source is converted to
-these columns. A column that a source does not provide is null, and listed under ``lacks``.
+A span is one piece of work of one component, with a start and an end. Spans of every source are
+converted to the columns of ``TABLES``. A column for which a source has no data is null in all rows,
+and ``spans.json`` lists it under ``lacks``.
 
 Times are whole nanoseconds since 1970, after correction of clock skew; ``shift_ns`` is the
 correction, so that ``start_ns - shift_ns`` is the time in the source. Spans of one trace are
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Format of the folders this version writes: ``format`` in ``spans.json``.
+#: Number of the format of folders of spans, stored as ``format`` in ``spans.json``.
 SPANS_FORMAT = 1
 
-#: Name of the file that describes the spans.
+#: Name of the file, in a folder of spans, that describes the spans.
 ABOUT = "spans.json"
 
-#: Formats of recorded spans, by their name for ``--format``, each with a description.
+#: Formats of files with spans that can be imported: name for ``--format``, and description.
 SOURCES = {
     "otlp-json": "OpenTelemetry in JSON: one document, or one document per line",
     "otlp-proto": "OpenTelemetry in protobuf: one message, or messages with length prefixes",
@@ -33,13 +34,14 @@ SOURCES = {
 #: Kinds of spans: the side of a call on which a span was recorded.
 KINDS = ("internal", "server", "client", "producer", "consumer")
 
-#: Values of the column ``status``: outcomes of spans; null where the source does not state it.
+#: Values of the column ``status``: outcomes of spans; null if the source states no outcome.
 STATUSES = ("ok", "error")
 
-#: Values of the column ``mended``: how a damaged span was repaired; null where nothing was.
+#: Values of the column ``mended``: the repair of a span; null if it was not repaired.
 MENDED = ("lost-parent", "cycle", "shared-id")
 
-#: Earliest and latest accepted time: 1980 and 2100. Other values are in another unit.
+#: Earliest and latest time of a span, in ns since 1970: the years 1980 and 2100. Times outside are
+#: probably in another unit.
 EARLIEST_NS = 315_532_800 * 10**9
 LATEST_NS = 4_102_444_800 * 10**9
 
@@ -72,7 +74,7 @@ TABLES: dict[str, dict[str, str]] = {
     "resources": {"resource": "u32", "attributes": "str"},
 }
 
-#: Columns that older folders of spans do not have; they are null when such a folder is read.
+#: Columns of spans that older versions of Eastwest did not write; in older folders they are null.
 LATER = ("extra",)
 
 #: Columns of the table of spans that are never null.
@@ -80,7 +82,7 @@ NEEDED = ("trace_id", "span_id", "start_ns", "end_ns", "shift_ns")
 
 
 def schema(table: str) -> dict[str, pl.DataType]:
-    """Return the columns of a table with their polars types."""
+    """Return the columns of ``table`` of the normal form, with their polars types."""
     import polars as pl  # noqa: PLC0415  slow to load, and the names do not need it
 
     types = {"u32": pl.UInt32(), "i64": pl.Int64(), "str": pl.String()}

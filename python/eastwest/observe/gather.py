@@ -1,7 +1,7 @@
-"""Gathers the spans that a reader finds, and passes them on as frames.
+"""Collects the spans that a reader finds, and passes them on in tables of many spans.
 
-Readers write to a subclass: ``write.SpanWriter``, or a buffer on a worker of a Dask cluster
-(``take_cluster``).
+A reader writes to a subclass of ``Gathering``: ``write.SpanWriter``, or a buffer on a worker of a
+Dask cluster (``take_cluster``).
 """
 
 from __future__ import annotations
@@ -15,43 +15,44 @@ from eastwest.errors import InputError
 from eastwest.observe.form import TABLES, schema
 from eastwest.observe.span import Place, written
 
-#: Number of spans in the buffer at which all of them are passed on as one frame.
+#: Number of spans in the buffer at which they are passed on as one table.
 FLUSH_ROWS = 1 << 16
 #: Number of characters of attributes and extras in the buffer at which the spans are passed on.
 FLUSH_TEXT = 64 << 20
-#: Maximum number of resources: different sets of attributes that spans share.
+#: Maximum number of resources. A resource is a set of attributes that many spans share.
 MOST_RESOURCES = 100_000
-#: Columns of spans that a reader fills; the other columns come from mending.
+#: Columns of spans that a reader fills; ``mend`` and ``skew`` fill the other columns.
 READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
 
 
 class Gathering:
-    """Buffer of spans while they are read; subclasses process each frame in ``part``."""
+    """Buffer for the spans that a reader finds; subclasses define what ``part`` does with them."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
         self._schema = {name: schema("spans")[name] for name in READ}
-        #: Number of each set of shared attributes, by its JSON text.
+        #: Number of each set of shared attributes, by the JSON text of the set.
         self.resources: dict[str, int] = {}
         #: Number of spans added so far.
         self.spans = 0
-        #: Bytes of attributes and extras in the frames passed on so far.
+        #: Bytes of attributes and extras in the tables of spans that were passed on so far.
         self.text_bytes = 0
         self._held = 0
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Process a frame of spans, whose columns are those of ``READ``; subclasses store it."""
+        """Process a table of spans with the columns ``READ``; subclasses define this method."""
         raise NotImplementedError
 
     def resource(self, attributes: Mapping[str, Any]) -> int | None:
-        """Store attributes that spans share; return their number, or None if there are none."""
+        """Store attributes that spans share; return their number, or None if they are empty."""
         text = written(attributes)
         return None if text is None else self.numbered(text)
 
     def numbered(self, text: str) -> int:
-        """Return the number of a JSON text of shared attributes.
+        """Return the number of a set of shared attributes; a new set gets the next number.
 
-        Raises ``InputError`` where there are more than ``MOST_RESOURCES``.
+        ``text`` is the JSON text of the set. Raises ``InputError`` if there are more than
+        ``MOST_RESOURCES`` sets.
         """
         number = self.resources.setdefault(text, len(self.resources))
         if number >= MOST_RESOURCES:
@@ -75,7 +76,7 @@ class Gathering:
         attributes: str | None,
         extra: str | None = None,
     ) -> None:
-        """Add a span to the buffer; its start and end are in nanoseconds since 1970.
+        """Add a span to the buffer; its start and end are in ns since 1970.
 
         ``place`` has the span's service, instance, host and number of shared attributes.
         ``attributes`` and ``extra`` are texts of JSON objects.
@@ -93,7 +94,7 @@ class Gathering:
             self.flush()
 
     def add_frame(self, frame: pl.DataFrame) -> None:
-        """Add a frame of spans; columns of ``READ`` that it does not have are null."""
+        """Pass on the buffer, then ``frame``; missing columns of ``READ`` become null."""
         self.flush()
         if frame.height:
             self.spans += frame.height
@@ -107,7 +108,7 @@ class Gathering:
             )
 
     def flush(self) -> None:
-        """Pass the spans in the buffer to ``part``."""
+        """Pass the spans in the buffer to ``part``, and empty the buffer."""
         if self._rows:
             columns = zip(READ, map(list, zip(*self._rows, strict=True)), strict=True)
             self._rows, self._held = [], 0

@@ -4,11 +4,11 @@
 - *components*: operations of instances, and the calls between them;
 - *infrastructure*: hosts, switches and links.
 
-A service is mapped to its components, a component to its host (Gusat et al., *Benchmarking the
-Ethernet-Federated Datacenter*, section 1). The infrastructure is that of a scenario. Where spans
-name no host, or one that the scenario lacks, a file maps instances to hosts; without a file,
-instances are placed in the order of their names on one host after the other, and the result says
-that this was assumed.
+A service is mapped to its components, an instance to its host (Gusat et al., *Benchmarking the
+Ethernet-Federated Datacenter*, section 1). The infrastructure is that of a scenario. If spans name
+no host, or a host that the scenario does not have, the user can assign instances to hosts by a
+file. Without this file, instances are assigned to the hosts of the scenario in the order of their
+names, one host after the other, and the result says that this was assumed.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ Graph: TypeAlias = "nx.DiGraph[str]"
 
 @dataclass
 class Graphs:
-    """Graphs of services, of components and of the infrastructure, and mappings between them."""
+    """Graphs of services, components and infrastructure, and mappings between them."""
 
     services: Graph
     components: Graph
     #: Undirected graph of hosts and switches, with an edge for each pair that a cable joins.
     infrastructure: nx.Graph[str]
-    #: Names of the components of each service, by its name.
+    #: Names of the components of a service, by the name of the service.
     components_of: dict[str, list[str]]
-    #: Name of the host of each instance, by the instance's name.
+    #: Name of the host of an instance, by the name of the instance.
     host_of: dict[str, str]
-    #: Source of ``host_of``: ``spans``, ``file`` (of the user) or ``assumed``.
+    #: Origin of ``host_of``: ``spans``, ``file`` (of the user) or ``assumed``.
     placed_by: str
     #: Component of each span, in the order of the table of spans.
     component: list[str] = field(repr=False, default_factory=list)
@@ -70,7 +70,10 @@ class Graphs:
         return paths
 
     def way(self, caller: str, called: str) -> list[str]:
-        """Return hosts and switches on a shortest path between two instances; empty if none."""
+        """Return the hosts and switches on a shortest path between the hosts of two instances.
+
+        The list is empty if an instance has no known host, or if there is no path.
+        """
         here, there = self.host_of.get(caller), self.host_of.get(called)
         if here is None or there is None:
             return []
@@ -85,11 +88,11 @@ def build(
     topology: Mapping[str, Any] | None = None,
     placement: Mapping[str, str] | None = None,
 ) -> Graphs:
-    """Return the graphs of spans.
+    """Return the graphs of services, components and infrastructure of ``spans``.
 
-    ``topology`` has the nodes and cables of a scenario; None: one network node joins all hosts.
-    ``placement`` has the host of each instance from the user's file; None: hosts come from the
-    spans, or are assumed.
+    ``topology`` has the nodes and cables of a scenario; None: one node of the network joins all
+    hosts. ``placement`` has the host of each instance from the user's file; None: hosts come from
+    the spans, or are assumed.
     """
     unknown = "(unknown)"
     named = spans.select(
@@ -126,8 +129,9 @@ def build(
 def _calls(named: pl.DataFrame, parents: np.ndarray[Any, Any], level: str) -> Graph:
     """Return the graph of calls between services or between components.
 
-    ``named`` has a row for each span; ``parents`` the row of each span's parent, or −1; ``level``
-    is its column with the nodes: ``service`` or ``component``.
+    Calls within a node are left out. ``named`` has a row for each span; ``parents`` has the row of
+    each span's parent, or −1. ``level`` is the column of ``named`` with the names of the nodes:
+    ``service`` or ``component``.
     """
     graph: Graph = nx.DiGraph()
     nodes = named.group_by(level).agg(
@@ -165,9 +169,10 @@ def _place(
     topology: Mapping[str, Any] | None,
     placement: Mapping[str, str] | None,
 ) -> tuple[nx.Graph[str], dict[str, str], str]:
-    """Return the infrastructure, the host of each instance, and the source of the hosts.
+    """Return (graph of the infrastructure, host of each instance, origin of the hosts).
 
-    The source is ``file``, ``spans`` or ``assumed``. ``named`` has a row for each span.
+    The origin is ``file``, ``spans`` or ``assumed``. ``named`` has a row for each span;
+    ``topology`` and ``placement`` are those of ``build``.
     """
     instances = sorted(named["instance"].unique().to_list())
     said = dict(
@@ -194,7 +199,7 @@ def _place(
         if wrong is not None:
             given = host_of.get(wrong)
             raise InputError(
-                f"placement: {clean(wrong, 80)} is on "
+                f"placement: the instance {clean(wrong, 80)} is on "
                 + (
                     "no host"
                     if given is None
@@ -212,7 +217,7 @@ def _place(
 
 
 def _fabric(graph: nx.Graph[str], topology: Mapping[str, Any]) -> list[str]:
-    """Add the nodes and cables of a scenario to a graph; return its hosts."""
+    """Add the nodes and cables of a scenario to ``graph``; return the names of the hosts."""
     hosts = [str(name) for name in topology["nodes"][: topology["hosts"]]]
     for name in topology["nodes"]:
         graph.add_node(str(name), kind="switch")
@@ -227,7 +232,7 @@ def _fabric(graph: nx.Graph[str], topology: Mapping[str, Any]) -> list[str]:
             tier=cable["tier"],
         )
     if not hosts:
-        raise InputError("the scenario has no host")
+        raise InputError("the scenario has no host, but instances need one")
     return hosts
 
 
@@ -241,7 +246,7 @@ def _nearest(name: str, among: list[str]) -> str:
 
 
 def read_placement(path: Path) -> dict[str, str]:
-    """Return the host of each instance from a CSV file with columns ``instance`` and ``host``."""
+    """Return the host of each instance, from a CSV file with columns ``instance`` and ``host``."""
     if not path.is_file():
         raise InputError(f"{path}: the file that assigns instances to hosts does not exist")
     if path.stat().st_size > _MOST_PLACEMENT_BYTES:
@@ -273,7 +278,10 @@ def read_placement(path: Path) -> dict[str, str]:
 
 
 def _writable(graph: nx.Graph[str]) -> nx.Graph[str]:
-    """Return a copy for GraphML: names without characters that XML forbids, no missing values."""
+    """Return a copy of ``graph`` that GraphML can store.
+
+    Names contain no characters that XML forbids, and attributes without a value are left out.
+    """
     names: dict[str, str] = {}
     taken: Counter[str] = Counter()
     for name in graph:
@@ -292,7 +300,7 @@ def _writable(graph: nx.Graph[str]) -> nx.Graph[str]:
 
 
 def placed(graphs: Graphs) -> dict[str, list[str]]:
-    """Return the names of the instances on each host that has any, by the host's name."""
+    """Return the names of the instances on each host, by the name of the host."""
     found: dict[str, list[str]] = defaultdict(list)
     for name, host in sorted(graphs.host_of.items()):
         found[host].append(name)

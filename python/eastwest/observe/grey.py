@@ -17,7 +17,7 @@ An attribute is a column of spans, or ``attributes.NAME``. A rule file holds tab
 - ``order``: ``inside`` (the default): the child lies in the parent; ``after``: it starts after the
   parent's end; ``started``: after its start;
 - ``within``: longest time from the parent's start (``after``: end) to the child's start;
-- ``strip``: a regular expression; its matches are removed from values before the comparison;
+- ``strip``: a regular expression; before the comparison of ``match``, its matches are removed;
 - ``once``: each parent gets at most one child by this rule.
 """
 
@@ -38,7 +38,8 @@ from eastwest.observe.calls import Integers, transactions
 from eastwest.observe.form import TABLES
 from eastwest.units import clean
 
-#: Maximum number of candidate parents of one child: those that started last.
+#: Maximum number of possible parents of a span that are compared: those with the latest start (for
+#: rules with ``order = after``: with the latest end).
 MOST_CANDIDATES = 256
 _ORDERS = ("inside", "after", "started")
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -49,20 +50,20 @@ _MOST_RULES_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Joined:
-    """Spans with inferred parents, and their transactions."""
+    """Result of linking or stitching: the inferred parent and transaction of each span."""
 
-    #: Row of each span's inferred parent, or −1.
+    #: Row of each span's inferred parent, or −1 without a parent.
     parent: Integers
     #: Number of the inferred transaction of each span.
     transaction: Integers
-    #: Number of spans without the attribute by which spans are linked; each is a transaction of its
-    #: own.
+    #: Number of spans that do not have the attribute by which spans are linked. Each of them is a
+    #: transaction of its own.
     alone: int = 0
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of stitching: which spans are joined as parent and child."""
+    """Rule of stitching (``[[stitch]]``): which attributes join two spans as parent and child."""
 
     match: dict[str, str]
     differ: tuple[str, ...] = ()
@@ -73,7 +74,11 @@ class Rule:
 
 
 def link(spans: pl.DataFrame, by: str) -> Joined:
-    """Return transactions of the spans that share the attribute ``by``."""
+    """Return inferred parents and transactions: one transaction for each value of ``by``.
+
+    ``by`` is an attribute of spans. A span without this attribute is a transaction of its own.
+    Raises ``InputError`` if no span has the attribute.
+    """
     value = spans.select(_value(by, "").alias("value"))["value"]
     known = value.is_not_null().to_numpy()
     if not known.any():
@@ -86,9 +91,10 @@ def link(spans: pl.DataFrame, by: str) -> Joined:
 
 
 def _nested(spans: pl.DataFrame, group: Integers) -> Integers:
-    """Return the row of each span's parent (−1: none), inferred from times within its group.
+    """Return an array: for each span the row of its inferred parent, or −1.
 
-    ``group`` has a number for each span; only spans with equal numbers can be parent and child.
+    Parents are inferred from times. Only spans with equal numbers in ``group`` can be parent and
+    child.
     """
     start, end = spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy()
     named = spans.select(pl.coalesce("instance", "service").fill_null("").alias("node"))["node"]
@@ -113,7 +119,7 @@ def _nested(spans: pl.DataFrame, group: Integers) -> Integers:
 
 
 def stitch(spans: pl.DataFrame, rules: list[Rule]) -> Joined:
-    """Return the spans joined by rules, and the transactions that they form."""
+    """Return the inferred parents of spans by ``rules``, and the transactions that they form."""
     parent = np.full(spans.height, -1, np.int64)
     for rule in rules:
         _apply(spans, rule, parent)
@@ -121,7 +127,10 @@ def stitch(spans: pl.DataFrame, rules: list[Rule]) -> Joined:
 
 
 def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:
-    """Set in ``parent`` (rows, or −1) the parents that one rule finds for spans without one."""
+    """Find parents by one rule for spans that have none yet, and store them in ``parent``.
+
+    ``parent`` is an array of rows, −1 for no parent; it is changed in place.
+    """
     above = pl.concat_list([_value(name, rule.strip) for name in rule.match])
     below = pl.concat_list([_value(name, rule.strip) for name in rule.match.values()])
     keys = spans.select(above.alias("above"), below.alias("below"))
@@ -168,9 +177,9 @@ def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:
 
 
 def _value(name: str, strip: str) -> pl.Expr:
-    """Return an expression for an attribute as text; null where it is missing or empty.
+    """Return an expression for the text of the attribute ``name``; null if missing or empty.
 
-    ``strip`` is a regular expression whose matches are removed; empty: nothing is removed.
+    ``strip`` is a regular expression whose matches are removed; if it is empty, nothing is removed.
     """
     if name.startswith("attributes."):
         key = name.removeprefix("attributes.")
@@ -183,7 +192,7 @@ def _value(name: str, strip: str) -> pl.Expr:
 
 
 def check_field(name: object) -> str:
-    """Return the error of an attribute's name as text; empty if the name is valid."""
+    """Return a text that says what is wrong with the name of an attribute; empty if it is valid."""
     if not isinstance(name, str) or not name:
         return "the name of an attribute is expected, as a text that is not empty"
     if name in _FIELDS:
@@ -198,14 +207,18 @@ class _Check:
     problems: list[Problem] = field(default_factory=list)
 
     def wrong(self, path: str, value: object, message: str) -> None:
-        """Add a problem to the list."""
+        """Add an error to the list: setting ``path`` has a wrong ``value``."""
         self.problems.append(
             {"path": path, "value": clean(repr(value), 80), "message": message, "hint": None}
         )
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """Return the rules of a file; raise ``ProblemsError`` with all that is wrong with it."""
+    """Return the rules of stitching in a TOML file.
+
+    Raises ``InputError`` if the file cannot be read, and ``ProblemsError`` with all errors in its
+    rules.
+    """
     if not path.is_file():
         raise InputError(f"{path}: the file of stitching rules does not exist")
     if path.stat().st_size > _MOST_RULES_BYTES:

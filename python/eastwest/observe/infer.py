@@ -1,8 +1,9 @@
 """Infers the transactions of spans by a method, compares them with the truth, and writes them.
 
-The method does not see the recorded parents. A black-box method sees only source, destination and
-times of messages. The result is spans in the normal form with the inferred parents and
-transactions, so that graphs and workloads can be derived from them as from recorded spans.
+The method does not see the recorded parents (except ``ids``, which uses them). A black-box method
+sees only source, destination and times of messages. The result is spans in the normal form with the
+inferred parents and transactions, so that graphs and workloads can be derived from them as from
+recorded spans.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from eastwest.observe.kept_account import accounts
 from eastwest.observe.load import Spans
 from eastwest.observe.write import SpanWriter
 
-#: Inference methods with the information that they use.
+#: Inference methods by their names, each with the information that it uses.
 METHODS = {
     "ids": "white-box: the parents that the spans name",
     "linking": "grey-box: spans that share the value of one attribute",
@@ -44,38 +45,39 @@ _COLUMNS = [name for name in TABLES["spans"] if name not in {"resource", "shift_
 
 @dataclass(frozen=True)
 class Wanted:
-    """Method of an inference with its settings; each setting names the methods that use it."""
+    """Inference method with its settings; each comment begins with the methods that use it."""
 
     method: str
     #: linking: the attribute that all spans of a transaction share.
     by: str = ""
-    #: stitching: file of rules that say which attributes of parent and child must match.
+    #: stitching: file of rules, which say which attributes of parent and child must match.
     rules: Path | None = None
-    #: nesting: number of times that parents are assigned again and the estimate is repeated.
+    #: nesting: maximum number of rounds; a round estimates the delays and assigns the parents
+    #: again.
     rounds: int = nesting.ROUNDS
     #: convolution: time step in ns, the resolution of the delays.
     step_ns: int = convolution.STEP_NS
-    #: nesting, convolution: factors by which the rate of transactions is raised when accuracy is
-    #: measured.
+    #: nesting, convolution: factors by which the rate of transactions is multiplied; the accuracy
+    #: is measured at each of them.
     speeds: Sequence[float] = (1.0,)
 
 
 @dataclass
 class Inferred:
-    """Result of an inference method."""
+    """Result of an inference: spans with inferred parents, and a summary."""
 
     method: str
-    #: Spans with inferred parents; None where the method finds no single transactions.
+    #: Spans with inferred parents and transactions; None for a method that finds only causes.
     spans: pl.DataFrame | None
-    #: Summary as JSON: counts, and the accuracy where the spans name their true parents.
+    #: Summary for JSON: counts, and the accuracy compared with the true parents.
     said: dict[str, Any] = field(default_factory=dict)
 
 
 def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inferred:
-    """Return the transactions that a method infers from spans.
+    """Return the transactions that the method ``wanted.method`` infers from ``spans``.
 
-    ``told`` is called with the name of the current step and the share done. Raises ``InputError``
-    where spans or settings do not allow the method.
+    ``told`` is called with the name of a step and the share done, by the method ``nesting`` only.
+    Raises ``InputError`` if the method cannot be used with these spans or settings.
     """
     method = wanted.method
     frame = spans.frame(*_COLUMNS)
@@ -83,7 +85,7 @@ def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inf
         return _joined(frame, method, grey.link(frame.drop("parent_id"), wanted.by))
     if method == "stitching":
         if wanted.rules is None:
-            raise InputError("the method stitching needs a file of rules")
+            raise InputError("the method stitching needs a file of rules (--rules)")
         rules = grey.read_rules(wanted.rules)
         return _joined(frame, method, grey.stitch(frame.drop("parent_id"), rules))
     if method == "ids":
@@ -102,9 +104,10 @@ def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inf
 
 
 def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> dict[str, Any]:
-    """Write inferred spans as a folder in the normal form; return the content of ``spans.json``.
+    """Write the spans of ``inferred`` as a folder in the normal form; return its ``spans.json``.
 
-    This content includes the report of the import of ``source``, the spans that were analysed.
+    ``source`` are the spans that were analysed; ``spans.json`` includes the report of their import.
+    Raises ``InputError`` if the method finds no single transactions.
     """
     if inferred.spans is None:
         raise InputError(
@@ -118,8 +121,8 @@ def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> 
         problems.note(
             source.name,
             0,
-            "transactions with new names, whose spans have links, events or a scope",
-            consequence="links name transactions and spans as they were recorded",
+            "spans with links, events or a scope, in transactions with new ids",
+            consequence="links still contain the recorded ids of traces and spans",
         )
     with SpanWriter(out, force) as writer:
         writer.add_frame(inferred.spans)
@@ -133,9 +136,11 @@ def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> 
 
 
 def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
-    """Compare inferred with true parents, and return spans with new transaction names.
+    """Return spans with the inferred parents, and a summary with precision and recall.
 
-    ``frame`` has the recorded parents, ``joined`` the inferred ones.
+    ``frame`` has the recorded parents, ``joined`` the inferred parents and transactions. Each
+    inferred transaction becomes a trace with a new ``trace_id`` (``t0``, ``t1`` …). If span ids are
+    not unique, they become row numbers.
     """
     true = parent_rows(frame)
     right = (joined.parent >= 0) & (joined.parent == true)
@@ -183,10 +188,10 @@ def _nesting(
 
 
 def _spans_of(frame: pl.DataFrame, calls: Calls, parents: Integers) -> pl.DataFrame:
-    """Return two spans for each call, one at the caller and one at the callee.
+    """Return two spans for each call, one at the caller and one at the called node.
 
-    A call from outside has only the span at the callee. ``parents`` has the row of each call's
-    inferred parent, or −1; they determine the transactions.
+    A call from outside has only the span at the called node. ``parents`` has the row of each call's
+    inferred parent, or −1, and so determines the transactions.
     """
     services = dict(
         frame.select(pl.coalesce("instance", "service").fill_null("(unknown)"), "service")

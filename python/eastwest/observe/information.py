@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 
 from eastwest.observe.metrics import Numbers
 
-#: Minimum mean number of rows for each cell of a contingency table of two metrics (Cochran); limits
+#: Minimum mean number of rows per cell of a contingency table of two metrics (Cochran). It limits
 #: the default number of classes.
 _ROWS_PER_CELL = 5
 #: Maximum number of classes into which a metric is cut.
 MOST_BINS = 100
-#: Standard deviation of the noise against ties, relative to the metric's mean absolute value (at
-#: least 1).
+#: Standard deviation of the noise that separates equal values of a metric, relative to the mean
+#: absolute value of the scaled metric (at least 1).
 _NOISE = 1e-10
 
 
@@ -43,47 +43,48 @@ class Estimator(Protocol):
     """Estimator of the mutual information between the columns of a table."""
 
     def between(self, first: int, second: int) -> float:
-        """Return the mutual information of two columns, in nats."""
+        """Return the mutual information of the columns ``first`` and ``second``, in nats."""
 
     def column(self, number: int) -> Any:
-        """Return a column in the form that ``against`` accepts, also in another process."""
+        """Return column ``number`` for use in ``against``, also in another process."""
 
     def against(self, number: int, other: Any) -> float:
-        """Return the mutual information, in nats, of a column of this table and one of another.
+        """Return the mutual information of column ``number`` and the column ``other``, in nats.
 
-        Both tables have the same number of rows. ``other`` comes from ``column``.
+        ``other`` comes from ``column``, of this table or of a table with equally many rows.
         """
 
 
 def default_bins(rows: int) -> int:
-    """Return the default number of classes of a metric: from 2 to 10.
+    """Return the default number of classes of a metric, 2 to 10.
 
-    It is the largest number for which a table of two metrics has at least ``_ROWS_PER_CELL`` rows
-    per cell on average; ``rows`` is the number of rows of the metrics.
+    It is the largest number with which a contingency table of two metrics has on average at least
+    ``_ROWS_PER_CELL`` rows per cell; ``rows`` is the number of rows of the metrics.
     """
     return max(2, min(10, math.isqrt(rows // _ROWS_PER_CELL)))
 
 
 def average_ranks(values: Numbers) -> Numbers:
-    """Return the rank of each value, from 1; ties have the mean of their ranks."""
+    """Return the rank of each value, from 1; equal values get the mean of their ranks."""
     groups = _groups(values)
     return groups.spread(groups.ranks)
 
 
 def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
-    """Return the class of each value: a number from 0, below ``bins``; equal values share a class.
+    """Return the class of each value: a number from 0, below ``bins``.
 
-    Up to ``bins`` distinct values have a class each, in ascending order; more are divided by rank
-    into ``bins`` classes of about equal numbers of rows.
+    Equal values share a class. Up to ``bins`` distinct values have a class each, in ascending
+    order; more distinct values are divided by rank into ``bins`` classes of about equal numbers of
+    rows.
     """
     groups = _groups(values)
     return groups.spread(groups.classes(bins))
 
 
 def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
-    """Return the numbers of distinct values and of used classes, if ties leave classes empty.
+    """Return (distinct values, classes in use) of a metric if equal values leave classes empty.
 
-    A metric is cut into at most ``bins`` classes. Returns None if each distinct value has a class
+    The metric is cut into at most ``bins`` classes. Returns None if each distinct value has a class
     of its own, or if all ``bins`` classes are in use.
     """
     groups = _groups(values)
@@ -93,7 +94,7 @@ def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Distinct values of a metric in ascending order, with their frequencies."""
+    """Distinct values of a metric in ascending order, and the rows that have them."""
 
     #: Row numbers in ascending order of their values.
     order: NDArray[np.int64]
@@ -103,10 +104,10 @@ class _Groups:
     ranks: Numbers
 
     def classes(self, bins: int) -> NDArray[np.int64]:
-        """Return the class of each distinct value, ascending: a number from 0, below ``bins``.
+        """Return an array: the class of each distinct value, from 0 and below ``bins``.
 
-        Up to ``bins`` distinct values have a class each; more are divided by rank into classes of
-        about equal numbers of rows.
+        The distinct values are in ascending order. Up to ``bins`` distinct values have a class
+        each; more distinct values are divided by rank into classes of about equal numbers of rows.
         """
         if len(self.ranks) <= bins:
             return np.arange(len(self.ranks))
@@ -114,7 +115,7 @@ class _Groups:
         return np.minimum(found, bins - 1)
 
     def spread(self, of_each: NDArray[Any]) -> NDArray[Any]:
-        """Return an array with a value for each row, from one with a value per distinct value.
+        """Return an array with a value for each row, from an array with a value per distinct value.
 
         ``of_each`` is in ascending order of the distinct values.
         """
@@ -132,7 +133,7 @@ def _groups(values: Numbers) -> _Groups:
 
 
 class Discretised:
-    """Estimator on columns cut into classes of equal frequency."""
+    """Estimator of mutual information that cuts columns into classes of equal frequency."""
 
     def __init__(self, values: Numbers, bins: int) -> None:
         if not 2 <= bins <= MOST_BINS:
@@ -141,15 +142,15 @@ class Discretised:
         self._columns = [_column(values[:, i], bins) for i in range(values.shape[1])]
 
     def between(self, first: int, second: int) -> float:
-        """Return the mutual information of two columns, in nats."""
+        """Return the mutual information of the columns ``first`` and ``second``, in nats."""
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Column:
-        """Return a column in the form that ``against`` accepts, also in another process."""
+        """Return column ``number`` for use in ``against``, also in another process."""
         return self._columns[number]
 
     def against(self, number: int, other: Column) -> float:
-        """Return the mutual information, in nats, of a column and another of equal length."""
+        """Return the mutual information of column ``number`` and the column ``other``, in nats."""
         own = self._columns[number]
         cells = np.bincount(
             own.classes.astype(np.intp) * self._bins + other.classes, minlength=self._bins**2
@@ -159,7 +160,7 @@ class Discretised:
 
 @dataclass(frozen=True)
 class Column:
-    """Column of a table cut into classes, with the entropy of the classes in nats."""
+    """Column of a table: the class of each row, and the entropy of the classes in nats."""
 
     classes: NDArray[np.uint8]
     entropy: float
@@ -171,17 +172,17 @@ def _column(values: Numbers, bins: int) -> Column:
 
 
 def _entropy(counts: NDArray[np.int64]) -> float:
-    """Return the entropy in nats of a distribution given by the count of each value."""
+    """Return the entropy in nats of a distribution; ``counts`` has the count of each value."""
     some = counts[counts > 0].astype(np.float64)
     total = some.sum()
     return float(np.log(total) - (some * np.log(some)).sum() / total)
 
 
 class Neighbours:
-    """Estimator by distances to nearest neighbours (Kraskov et al. 2004).
+    """Estimator of mutual information by distances to nearest neighbours (Kraskov et al. 2004).
 
-    The noise of a column depends on ``seed`` and its name alone, so that the result does not depend
-    on the other columns of the table.
+    The noise that is added to a column depends only on ``seed`` and on the column's name, so that
+    the result does not depend on the other columns of the table.
     """
 
     def __init__(
@@ -199,15 +200,15 @@ class Neighbours:
         self._neighbours = neighbours
 
     def between(self, first: int, second: int) -> float:
-        """Return the mutual information of two columns, in nats."""
+        """Return the mutual information of the columns ``first`` and ``second``, in nats."""
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Points:
-        """Return a column in the form that ``against`` accepts, also in another process."""
+        """Return column ``number`` for use in ``against``, also in another process."""
         return self._columns[number]
 
     def against(self, number: int, other: Points) -> float:
-        """Return the mutual information, in nats, of a column and another of equal length."""
+        """Return the mutual information of column ``number`` and the column ``other``, in nats."""
         from scipy.spatial import cKDTree  # noqa: PLC0415  slow to load
         from scipy.special import digamma  # noqa: PLC0415
 
@@ -222,13 +223,16 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Points:
-    """Column divided by its standard deviation, with noise against ties; and its sorted values."""
+    """Column divided by its standard deviation, with noise added: by row, and sorted by value."""
 
     values: Numbers
     ordered: Numbers
 
     def within(self, reach: Numbers) -> NDArray[np.int64]:
-        """Return for each point the number of points nearer than ``reach``, itself included."""
+        """Return for each point the number of points of the column nearer than ``reach``.
+
+        A point counts itself. ``reach`` has a distance for each point.
+        """
         ordered = self.ordered
         # The k-th neighbour lies at exactly the distance ``reach`` along one axis. It must not be
         # counted, so ``reach`` is reduced by more than the rounding error.

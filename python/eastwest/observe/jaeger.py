@@ -35,45 +35,46 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Usual lengths in characters of the identifiers of trace, span and parent (0: no parent).
+#: Usual lengths, in characters, of the ids of trace, span and parent (0: no parent).
 _LENGTHS = {(trace, 16, parent) for trace in (16, 32) for parent in (0, 16)}
-#: Cache: place (service, instance, host) of a process by its name and tags, which every trace
-#: repeats.
+#: Cache of places (service, instance, host) by the name and tags of a process. Every trace repeats
+#: the processes.
 _Places = dict[tuple[Any, ...], Place]
 _MOST_PLACES = 10_000
-#: Kind of a reference to the parent; a reference without a kind has this one.
+#: Kind of a reference from a span to its parent; a reference that states no kind has this kind.
 _CHILD = "CHILD_OF"
 _PARENTS = (_CHILD, "FOLLOWS_FROM")
-#: Fields of a span that both the fast and the slow path read.
+#: Fields of a span that the fast reader (``_add_plain``) and the complete reader (``_add``) use.
 _PLAIN = frozenset(
     (
         *("traceID", "spanID", "operationName", "references", "startTime", "duration", "tags"),
         *("processID", "logs", "warnings", "flags"),
     )
 )
-#: Further fields of a span that only the slow path reads; all others are left out with a remark.
+#: Further fields of a span that the complete reader (``_add``) uses, or ignores without a remark.
+#: All other fields are left out with a remark.
 _USED = frozenset(("parentSpanID", "process", "startTimeMillis"))
 #: Text of ``extra`` for the usual values of ``flags``: 0 (not sampled) and 1 (sampled).
 _USUAL_FLAGS = {0: None, 1: '{"flags":1}'}
 _STATUSES = ("OK", "ERROR", "UNSET")
-_NO_SERVICE = "spans have no service, instance and host"
+_NO_SERVICE = "spans have no service, instance or host"
 _LOOKS = re.compile(rb'"(?:traceID|spanID|operationName|processes|processID)"\s*:')
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be Jaeger's JSON."""
+    """Whether a file may be Jaeger's JSON; ``start`` has its first bytes."""
     return len(set(_LOOKS.findall(start))) >= 2
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file and pass them to ``writer``."""
+    """Add the spans of a file to ``writer``; report errors and remarks to ``problems``."""
     known: _Places = {}
     remarks = Remarks(source.name, problems)
     read_documents(source, problems, lambda stream: _document(stream, known, writer, remarks))
 
 
 def _document(stream: JsonStream, known: _Places, writer: Gathering, remarks: Remarks) -> None:
-    """Read an answer of Jaeger's query service, or one trace, and pass its spans to ``writer``."""
+    """Add the spans of a document to ``writer``: an answer of the query service, or one trace."""
     alone: dict[str, Any] = {}
     line = stream.line
     found = False
@@ -100,7 +101,7 @@ def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> N
         remarks.bad("a trace has no list of spans")
         return
     if trace.get("warnings"):
-        remarks.note("a trace with warnings of Jaeger", trace["warnings"], "they are left out")
+        remarks.note("a trace with warnings of Jaeger", trace["warnings"], "warnings are left out")
     processes = trace.get("processes")
     places: dict[str, Place] = {}
     for name, process in processes.items() if isinstance(processes, dict) else ():
@@ -119,14 +120,14 @@ def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> N
                 inline = span.get("process")
                 place = _place(inline, writer, remarks) if isinstance(inline, dict) else Place()
                 if not isinstance(inline, dict):
-                    remarks.note("a span without its process: no service", "", _NO_SERVICE)
+                    remarks.note("a span that names no known process: no service", "", _NO_SERVICE)
             _add(span, place, writer, remarks)
         except SpanError as error:
             remarks.bad(error.reason, error.found)
 
 
 def _known_place(process: Any, known: _Places, writer: Gathering, remarks: Remarks) -> Place:
-    """Return the place (service, instance, host) of a process, from the cache where possible."""
+    """Return the place (service, instance, host) of a process; use and fill the cache ``known``."""
     try:
         name, tags = process["serviceName"], process.get("tags") or ()
         key = (name, *((tag["key"], type(tag["value"]), tag["value"]) for tag in tags))
@@ -141,10 +142,10 @@ def _known_place(process: Any, known: _Places, writer: Gathering, remarks: Remar
 
 
 def _add_plain(span: Any, places: dict[str, Place], writer: Gathering) -> bool:
-    """Add a span in the form that clients usually write; return False if it has another form.
+    """Add a span to ``writer`` if it has the usual form; return False if it has another form.
 
-    If it returns False, nothing was added and ``_add`` must read the span. This is the fast path of
-    ``_add`` with its checks inlined, because files have millions of spans.
+    If the result is False, nothing was added and ``_add`` must read the span. This fast reader
+    repeats the checks of ``_add`` in place, because files have millions of spans.
     """
     try:
         trace, own, name = span["traceID"], span["spanID"], span["operationName"]
@@ -218,10 +219,10 @@ def _flat(tags: object, remarks: Remarks) -> dict[str, Any]:
 def _parent(
     span: dict[str, Any], trace: str, remarks: Remarks
 ) -> tuple[str | None, list[dict[str, Any]]]:
-    """Return the id of the parent (or None), and the other references as links.
+    """Return (id of the parent or None, links): all references of a span but the parent are links.
 
     The parent comes from ``references``, or from the older field ``parentSpanID``. Raises
-    ``SpanError`` where references do not have Jaeger's form.
+    ``SpanError`` if the references do not have Jaeger's form.
     """
     references = span.get("references")
     if not references:
@@ -238,7 +239,7 @@ def _parent(
     others = [r for r in references if r is not parent]
     if own and others:
         reason = "a span with several references: one is its parent"
-        remarks.note(reason, "", "the others are kept as links")
+        remarks.note(reason, "", "the other references are kept as links")
     links = [
         link(
             _trace_of(r, trace),
@@ -251,13 +252,17 @@ def _parent(
 
 
 def _trace_of(reference: dict[str, Any], trace: str) -> str:
-    """Return the trace that a reference names; where it names none, the trace of its own span."""
+    """Return the trace id in ``reference``; if it has none, ``trace``, the trace of the span."""
     named = reference.get("traceID")
     return id_of(named, "the traceID of a reference") if named else trace
 
 
 def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
-    """Return logs as events of OTLP; the field ``event`` of a log is its name."""
+    """Return the logs of a span as events in OTLP's JSON.
+
+    The field ``event`` of a log becomes the name of the event. A log without a valid time and
+    fields is left out, with a remark.
+    """
     found = []
     logs = span.get("logs") or []
     for log in logs if isinstance(logs, list) else [logs]:
@@ -266,7 +271,7 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
             at = time_of(whole(log["timestamp"], "its timestamp") * 1000, "its timestamp")
         except (KeyError, TypeError, AttributeError, SpanError):
             reason = "a log of a span whose time or fields are missing or invalid"
-            remarks.note(reason, log, "it is left out")
+            remarks.note(reason, log, "the log is left out")
             continue
         name = fields.pop("event", "")
         found.append(event(at, name if isinstance(name, str) else str(name), fields))

@@ -1,7 +1,7 @@
 """Reads JSON documents as a stream: returns nested values before the whole file is parsed.
 
-Files of spans grow to gigabytes. A reader descends to the spans with ``fields`` and ``items`` and
-reads each span with ``value``; memory holds at most one value and one block of text.
+Files of spans grow to gigabytes. A reader walks down to the spans with ``fields`` and ``items`` and
+reads each span with ``value``. Memory holds at most one value and one block of text.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.units import size
 
-#: Longest value that is parsed as a whole, in characters.
+#: Maximum length of a value that is parsed as a whole, in characters.
 MOST_VALUE = 16 << 20
 _BLOCK = 1 << 20
 _SPACE = " \t\r\n"
 
 
 class JsonError(ValueError):
-    """Error of input that is not valid JSON from ``line`` on."""
+    """Error: the text of the file is not valid JSON at ``line``, counted from 1."""
 
     def __init__(self, line: int, reason: str, cut: bool = False) -> None:
         super().__init__(reason)
         self.line = line
         self.reason = reason
-        #: Whether the file ends here, so that the values before it are usable.
+        #: Whether the file ends within a document; the values before are usable.
         self.cut = cut
 
 
@@ -42,7 +42,7 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._lines = 1
-        #: Offset in ``_text`` up to which newlines were counted for ``line``.
+        #: Offset in ``_text`` up to which line feeds are already counted for ``line``.
         self._counted = 0
         self._ended = False
         if source.peek(3) == codecs.BOM_UTF8:
@@ -56,11 +56,11 @@ class JsonStream:
         return self._lines
 
     def more(self) -> bool:
-        """Whether another document follows; separators between documents are skipped."""
+        """Whether another document follows; skips the separators before it."""
         return self._peek(_SPACE + ",\x1e") != ""
 
     def skip_line(self) -> bool:
-        """Skip the rest of a line; return False at the end of the file."""
+        """Skip the rest of the current line; return False if the file ends first."""
         while True:
             end = self._text.find("\n", self._at)
             if end >= 0:
@@ -71,7 +71,7 @@ class JsonStream:
                 return False
 
     def fields(self) -> Iterator[str]:
-        """Yield the keys of an object; the caller reads each value before the next key."""
+        """Yield the keys of the next value, an object; read each value before the next key."""
         self._expect("{", "an object")
         first = True
         while self._peek() != "}":
@@ -86,7 +86,7 @@ class JsonStream:
         self._at += 1
 
     def items(self) -> Iterator[None]:
-        """Yield once before each item of an array; the caller reads the item."""
+        """Yield None before each item of the next value, an array; then read the item."""
         self._expect("[", "an array")
         first = True
         while self._peek() != "]":
@@ -97,7 +97,7 @@ class JsonStream:
         self._at += 1
 
     def null(self) -> bool:
-        """Read the next value if it is null; return whether it was."""
+        """Return whether the next value is null; read it only in this case."""
         if self._peek() != "n":
             return False
         if self.value() is not None:
@@ -105,7 +105,7 @@ class JsonStream:
         return True
 
     def value(self) -> Any:
-        """Read the next value as a whole, and return it."""
+        """Read and return the next value with all values in it, up to ``MOST_VALUE`` characters."""
         self._peek()
         while True:
             try:
@@ -129,7 +129,10 @@ class JsonStream:
                 self._ended = True
 
     def _peek(self, spaces: str = _SPACE) -> str:
-        """Return the next character that is no space, without consuming it; empty at the end."""
+        """Skip characters of ``spaces``; return the next character without reading it.
+
+        The result is empty at the end of the file.
+        """
         while True:
             text, at = self._text, self._at
             if at < len(text) and text[at] not in spaces:
@@ -167,10 +170,10 @@ class JsonStream:
 def read_documents(
     source: Source, problems: Account, document: Callable[[JsonStream], None]
 ) -> None:
-    """Call ``document`` for each JSON document of a file.
+    """Call ``document`` for each JSON document of the file ``source``.
 
-    ``document`` reads one document from the stream. Invalid JSON is reported to the account of the
-    import, ``problems``, and the reading continues on the next line.
+    ``document`` reads one document from the stream. Invalid JSON is reported to ``problems``, the
+    account of the import, and reading continues on the next line.
     """
     stream = JsonStream(source)
     while stream.more():

@@ -1,10 +1,10 @@
 """Account of an import of spans, copied into results that are made from these spans.
 
 An account lists the rows and values that an import left out, changed or noted. The JSON file of a
-folder has the account of its own import (``rows_skipped``, ``skipped``, ``changed``, ``noted``: see
-``eastwest.account``), and in ``accounts`` the accounts of the spans from which the folder was made.
-Folders can come from untrusted people: invalid accounts are ignored, and the length of texts is
-limited.
+folder has the account of the folder's own import (``rows_skipped``, ``skipped``, ``changed``,
+``noted``: see ``eastwest.account``), and under ``accounts`` the accounts of the spans from which
+the folder was made. Folders can come from untrusted people: invalid accounts are ignored, and the
+length of texts is limited.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from typing import Any
 from eastwest.account import KINDS, MOST_REASONS, read_entry
 from eastwest.units import clean, count
 
-#: Maximum number of accounts of imports in a result, where folders were made from other folders.
+#: Maximum number of accounts in a result. A result has several accounts if it was made from folders
+#: that were made from other folders.
 MOST_ACCOUNTS = 8
-#: Maximum size in bytes of a file with accounts; a larger file is ignored.
+#: Maximum size in bytes of a JSON file with accounts; a larger file is ignored.
 _MOST_BYTES = 16 << 20
-#: Maximum number of lines of an account in the notes of a run.
+#: Maximum number of lines of accounts that a run shows for each workload.
 _MOST_LINES = 12
 
 Accounts = list[dict[str, Any]]
 
 
 def accounts(about: Mapping[str, Any], name: str) -> Accounts:
-    """Return the accounts in a folder's JSON: its own, and those of the spans it was made from.
+    """Return the accounts in a folder's JSON: the folder's own, and those of its sources.
 
     ``about`` is the content of the JSON file, ``name`` the folder's name. The folder's own account
-    is left out if it has no remark.
+    is left out if it has no entries.
     """
     own = _account(about, name)
     before = about.get("accounts")
@@ -58,7 +59,10 @@ def _account(given: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def lines(found: Accounts) -> Iterator[str]:
-    """Yield a line of text for each reason for which an import left out, changed or noted data."""
+    """Yield a line of text for each kind of data that an import left out, changed or noted.
+
+    ``found`` are the accounts of imports.
+    """
     for account in found:
         for kind, word in KINDS.items():
             for each in account[kind]:
@@ -74,10 +78,10 @@ def _place(first: Mapping[str, Any]) -> str:
 
 
 def beside(table: Path) -> Accounts:
-    """Return the accounts of the spans from which a table of calls was made; empty without any.
+    """Return the accounts of the spans from which the table of calls ``table`` was made.
 
-    The accounts are in ``workload.json`` beside the table, or, for a table in the result of a run,
-    in ``<table>.account.json``.
+    They are in ``workload.json`` in the folder of the table or, if the table is in the result of a
+    run, in ``<table>.account.json``. The list is empty if there is no such file.
     """
     for file in (table.with_name(f"{table.stem}.account.json"), table.with_name("workload.json")):
         try:
@@ -92,11 +96,11 @@ def beside(table: Path) -> Accounts:
 
 
 def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tuple[str, bytes]]]:
-    """Return notes of a run that replays transactions, and the files with accounts for its result.
+    """Return notes for a run that replays transactions, and files with accounts for its result.
 
-    ``text`` is the given scenario, with file names relative to ``base_dir``; ``resolved`` is the
-    scenario stored in the result, with the names of the copied files. A file is a pair: name in the
-    result, content.
+    A note is a line of text. A file is a pair (name in the result, content). ``text`` is the given
+    scenario, with file names relative to ``base_dir``; ``resolved`` is the scenario stored in the
+    result, with the names of the copied files.
     """
     notes: list[str] = []
     kept = []
@@ -108,7 +112,7 @@ def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tu
         notes += [f"workload {name}: spans: {line}" for line in said[:_MOST_LINES]]
         if len(said) > _MOST_LINES:
             notes.append(
-                f"workload {name}: spans: and {len(said) - _MOST_LINES} more remarks of the import"
+                f"workload {name}: spans: {len(said) - _MOST_LINES} further remarks of the import"
             )
         data = json.dumps({"accounts": found}, indent=1, ensure_ascii=False, allow_nan=False)
         file = Path(copy).with_name(f"{Path(copy).stem}.account.json")
@@ -117,7 +121,7 @@ def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tu
 
 
 def _tables(text: str) -> Sequence[tuple[str, str]]:
-    """Return the name and the file of each workload of transactions in a scenario (TOML text)."""
+    """Return pairs (name, file) of the workloads of transactions in a scenario, a TOML text."""
     workloads = tomllib.loads(text).get("workload", [])
     return [
         (str(each.get("name", "")), str(each["file"]))

@@ -10,11 +10,12 @@ from eastwest.observe.metrics import Numbers
 
 
 def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray[np.int64]:
-    """Return the number of rows by which each column leads the target, from 0 to ``most``.
+    """Return for each column the number of rows by which it leads the target, 0 to ``most``.
 
-    It is the lag with the greatest mutual information about the target; the shortest among equals.
-    All lags are compared on equal rows of the target. Metrics are cut into ``bins`` classes,
-    whichever estimator the selection uses: this is fast, and only lags of one metric are compared.
+    This lag gives the most mutual information between the delayed column and the target; of lags
+    with equal information, the shortest is used. All lags are compared on the same rows of the
+    target. Columns are cut into ``bins`` classes, whichever estimator the selection uses, because
+    classes are fast.
     """
     lags = np.zeros(values.shape[1], dtype=np.int64)
     if most == 0:
@@ -33,9 +34,9 @@ def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray
 
 
 def shifted(values: Numbers, lags: NDArray[np.int64], most: int) -> Numbers:
-    """Return an array (rows − ``most``, columns): each column delayed by its lag.
+    """Return an array (rows − ``most``, columns): each column of ``values`` delayed by its lag.
 
-    ``lags`` has the lag of each column in rows, at most ``most``.
+    ``lags`` has the lag of each column in rows, from 0 to ``most``.
     """
     rows = len(values) - most
     columns = [

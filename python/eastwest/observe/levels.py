@@ -35,23 +35,27 @@ from eastwest.observe.book import Book, Tree
 
 Floats = npt.NDArray[np.float64]
 
-#: Idle time after which the next transaction begins a new work, as a multiple of the mean gap
-#: between arrivals.
+#: Gap between arrivals after which a new work begins, as a multiple of the mean gap.
 IDLE = 10.0
-#: Largest Kolmogorov–Smirnov distance at which a fitted distribution represents the sample.
+#: Largest Kolmogorov–Smirnov distance at which a fitted distribution is used in place of the
+#: sample.
 CLOSE = 0.05
 #: Payload of a full packet in bytes: 1,500 less 52 of IPv4 and TCP headers with timestamps.
 SEGMENT = 1448
-#: Maximum number of values that a fit uses; of more values, this number is used, evenly spaced by
-#: rank.
+#: Maximum number of values that a fit uses. From a larger sample it uses this number of values,
+#: evenly spaced by rank.
 MOST_VALUES = 5_000
-#: Minimum number of values for a fit; with fewer, no distribution is fitted.
+#: Minimum number of values for a fit.
 LEAST_VALUES = 20
+<<<<<<< HEAD
 #: Maximum number of packets with which a message counts.
 _MOST_PACKETS = 1000
 #: Maximum number of full packets in the sample of packet sizes.
 _MOST_FULL = 1_000_000
 #: Number of quantiles by which ``workload.json`` represents a sample.
+=======
+#: Number of quantiles of each sample that ``workload.json`` contains.
+>>>>>>> a832476519db8f7f84382f77126bae3cb100683b
 _QUANTILES = 101
 
 _CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
@@ -65,17 +69,17 @@ _CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """Distribution fitted to a size or gap: name, parameters, and KS distance from the values."""
+    """Distribution fitted to the values of a size or gap: its name and its parameters."""
 
     name: str
     parameters: dict[str, float]
-    #: Kolmogorov–Smirnov distance of the distribution from the sample, 0 to 1.
+    #: Kolmogorov–Smirnov distance between the distribution and the sample, 0 to 1.
     distance: float
 
 
 @dataclass(frozen=True)
 class Variable:
-    """Size or gap of one level of a workload: its values, and the distributions fitted to them."""
+    """Size or gap at one level of a workload: values, and distributions fitted to them."""
 
     level: str
     what: str
@@ -88,11 +92,11 @@ class Variable:
 
     @property
     def best(self) -> Fit | None:
-        """Distribution with the least KS distance, or None if this distance is above ``CLOSE``."""
+        """Distribution with the least KS distance, or None if it is above ``CLOSE``."""
         return self.fits[0] if self.fits and self.fits[0].distance <= CLOSE else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the variable as an object of ``workload.json``."""
+        """Return the size or gap as an object for ``workload.json``."""
         said: dict[str, Any] = {"level": self.level, "what": self.what, "unit": self.unit}
         said["count"] = len(self.values)
         if len(self.values):
@@ -110,7 +114,7 @@ class Variable:
 
 
 def levels(book: Book) -> list[Variable]:
-    """Return the sizes and gaps of all levels of a workload, from works down to packets."""
+    """Return the sizes and gaps of a workload at all levels, from works to packets."""
     samples = _Samples()
     arrivals = np.array([tree.start_ns for tree in book.trees], np.float64) / 1e9
     gaps = np.diff(arrivals)
@@ -133,15 +137,19 @@ def levels(book: Book) -> list[Variable]:
 
 
 def variable(level: str, what: str, unit: str, values: Sequence[float] | Floats) -> Variable:
-    """Return a variable with the distributions fitted to its values."""
+    """Return a size or gap with the distributions fitted to ``values``.
+
+    ``what`` is ``size`` or ``gap``; ``unit`` is the unit of ``values``.
+    """
     found = np.asarray(values, np.float64)
     return Variable(level, what, unit, found, fits(found))
 
 
 def fits(values: Floats) -> tuple[Fit, ...]:
-    """Return the distributions fitted to values from 0 up, the smallest KS distance first.
+    """Return the distributions fitted to ``values``, in ascending order of their KS distance.
 
-    The tuple is empty for fewer than ``LEAST_VALUES`` values, or if all values are equal.
+    ``values`` are at least 0. The tuple is empty for fewer than ``LEAST_VALUES`` values, or if all
+    values are equal.
     """
     if len(values) < LEAST_VALUES or values.min() == values.max():
         return ()
@@ -172,9 +180,10 @@ def fits(values: Floats) -> tuple[Fit, ...]:
 
 
 def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
-    """Return ``count`` random values of a size or gap of a workload.
+    """Return ``count`` random values of the size or gap ``of``.
 
-    They come from its best distribution, or from its sample if no distribution is close.
+    They come from its best distribution, or from its sample if no distribution is close enough;
+    without any sample they are 0.
     """
     best = of.best
     if best is None:
@@ -186,7 +195,7 @@ def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
 
 
 class _Samples:
-    """Samples of the sizes and gaps of flows and bursts."""
+    """Samples of the sizes and gaps of flows and bursts, collected from transactions."""
 
     def __init__(self) -> None:
         #: Number of flows of each transaction.
@@ -201,7 +210,7 @@ class _Samples:
         self.burst_gaps: list[float] = []
 
     def add(self, tree: Tree) -> None:
-        """Add the messages of a transaction that go from one component to another."""
+        """Add the messages between components of the transaction ``tree`` to the samples."""
         times: dict[tuple[str, str], list[int]] = defaultdict(list)
         for call in tree.calls:
             if call.parent < 0:
@@ -224,7 +233,10 @@ class _Samples:
 
 
 def _works(gaps: Floats) -> tuple[Floats, Floats]:
-    """Return the number of transactions in each work, and the idle times (s) between works."""
+    """Return the number of transactions of each work, and the idle times between works in s.
+
+    ``gaps`` are the times between arrivals in s.
+    """
     if not len(gaps):
         return np.ones(1), np.zeros(0)
     breaks = np.flatnonzero(gaps > IDLE * gaps.mean())
@@ -232,11 +244,19 @@ def _works(gaps: Floats) -> tuple[Floats, Floats]:
     return np.diff(ends).astype(np.float64), gaps[breaks]
 
 
+<<<<<<< HEAD
 def _packets(sizes: Sequence[float]) -> tuple[Floats, str]:
     """Return the payload bytes of each packet of messages, and a remark on what is left out.
 
     ``sizes`` are the payload bytes of the messages. A message counts with at most
     ``_MOST_PACKETS`` packets, and there are at most ``_MOST_FULL`` full packets.
+=======
+def _packets(sizes: Sequence[float]) -> Floats:
+    """Return an array of the payload bytes of packets, after segmentation of messages.
+
+    ``sizes`` are the payload bytes of the messages. A message has at most 1,000 packets here, and
+    there are at most 1,000,000 full packets in all.
+>>>>>>> a832476519db8f7f84382f77126bae3cb100683b
     """
     if not sizes:
         return np.zeros(0), ""

@@ -16,19 +16,19 @@ from eastwest.traces.opened import Opened, open_imported, read_about, sound
 
 
 class Spans(Opened):
-    """Open folder of spans; close it by ``with`` or ``close``, because it may be temporary."""
+    """Open folder of spans; must be closed (``with`` or ``close``), because it may be temporary."""
 
     def scan(self) -> pl.LazyFrame:
-        """Return the table of spans; columns that an older Eastwest did not write are null."""
+        """Return the lazy table of spans; columns that older versions did not write are null."""
         scan = pl.scan_parquet(self.path / "spans.parquet", glob=False)
         there, kinds = set(scan.collect_schema()), schema("spans")
         missing = [name for name in LATER if name not in there]
         return scan.with_columns(pl.lit(None, kinds[name]).alias(name) for name in missing)
 
     def resources(self) -> list[str]:
-        """Return the shared attributes of spans: one JSON object for each resource number, from 0.
+        """Return the sets of attributes that spans share, as JSON texts by number from 0.
 
-        Raises ``InputError`` where the table is damaged.
+        Raises ``InputError`` if the table ``resources.parquet`` is missing or damaged.
         """
         file = self.path / "resources.parquet"
         if file.is_symlink() or not file.is_file():
@@ -37,21 +37,22 @@ class Spans(Opened):
             found = pl.read_parquet(file, glob=False).select(*schema("resources"))
         if not found["resource"].equals(pl.arange(found.height, dtype=pl.UInt32, eager=True)):
             raise InputError(
-                f"{self.name}: resources.parquet: the column resource must be 0, 1, 2, …"
+                f"{self.name}: resources.parquet: column resource must number the rows 0, 1, 2, …"
             )
         return list(found["attributes"])
 
     def frame(self, *columns: str) -> pl.DataFrame:
-        """Return some columns of all spans; raise ``InputError`` where the table is damaged."""
+        """Return the given columns of all spans; raise ``InputError`` if the table is damaged."""
         with sound(self.name):
             return self.scan().select(*columns).collect(engine="streaming")
 
 
 def open_spans(path: str | Path, *, source_format: str = "auto", lossy: bool = False) -> Spans:
-    """Open a folder in the normal form, or a file of a known format.
+    """Open a folder in the normal form, or a file of spans in a known format.
 
-    A file whose spans can only be read with a change of their meaning is refused unless ``lossy``.
-    Raises ``InputError`` where the path is neither a folder nor a known file, or is damaged.
+    A file is imported first. A file whose import would change the meaning of spans is refused
+    unless ``lossy``. Raises ``InputError`` if the path is neither a folder of spans nor a known
+    file, or is damaged.
     """
     path = Path(path)
     if path.is_dir():
@@ -82,7 +83,9 @@ def _open_folder(path: Path, name: str) -> Spans:
         raise InputError(f"{name}: has no spans to analyse")
     for column, count in zip(NEEDED, missing, strict=True):
         if count:
-            raise InputError(f"{name}: spans.parquet: {column} is missing in {count} rows")
+            raise InputError(
+                f"{name}: spans.parquet: column {column} has no value in {count:,} rows"
+            )
     if twice:
         raise InputError(f"{name}: spans.parquet: two spans of a trace have the same span_id")
     about["spans"] = rows

@@ -2,18 +2,17 @@
 
 The rules, in this order, within each trace:
 
-- Two spans of one id, one recorded by the caller and one by the callee (Zipkin's shared spans), are
-  both sides of one call: the caller's span gets ``/client`` behind its id and becomes the parent of
-  the other span.
-- Of other spans with one id the first in the file is kept.
-- A span whose parent is missing becomes a root, with the mark ``lost-parent``.
-- If parents form a cycle, the span of the cycle that starts first (the first in the file among
-  equals) becomes a root, with the mark ``cycle``.
 - A span that ends before it starts gets its start as its end.
+- If a client span and a server span have one id (Zipkin's shared spans), they are the sides of one
+  call: the client span gets ``/client`` behind its id and becomes the parent of the server span.
+- Of other spans with one id, the first in the file is kept.
+- A span whose parent is missing becomes a root, with the mark ``lost-parent``.
+- If parents form a cycle, the span of the cycle that starts first (if several: the first in the
+  file) becomes a root, with the mark ``cycle``.
 
-Gaps of a recording that are no error (a parent outside of the recorded time, a span that was sent
-twice) are noted. Contradictions (another span with an id in use, a cycle, an end before the start)
-cannot be imported as recorded: they are refused unless the import is lossy.
+Incomplete recordings (a parent outside of the recorded time, a span that was sent twice) are noted.
+Contradictions (different spans with one id, a cycle, an end before the start) cannot be imported as
+recorded: they are refused unless the import is lossy.
 """
 
 from __future__ import annotations
@@ -33,11 +32,12 @@ _KEY = ("trace_id", "span_id")
 
 @dataclass
 class Mended:
-    """Numbers of repaired spans, by kind of repair.
+    """Numbers of repairs of spans, by kind of repair.
 
-    ``repeated``: duplicates removed; ``differing``: other spans with an id in use, removed;
-    ``shared``: pairs of client and server with one id, separated; ``lost``: spans whose parent is
-    missing; ``cycles``: cycles of parents cut; ``negative``: spans that ended before their start.
+    ``repeated``: duplicates removed; ``differing``: different spans with an id in use, removed;
+    ``shared``: pairs of client and server span with one id, separated; ``lost``: spans whose parent
+    is missing; ``cycles``: cycles of parents cut; ``negative``: spans that ended before their
+    start.
     """
 
     repeated: int = 0
@@ -46,11 +46,11 @@ class Mended:
     lost: int = 0
     cycles: int = 0
     negative: int = 0
-    #: ``trace/span`` ids of the first repaired span, by kind of repair.
+    #: Ids of the first repaired span, as ``trace/span``, by kind of repair.
     first: dict[str, str] = field(default_factory=dict)
 
     def seen(self, what: str, rows: pl.DataFrame) -> int:
-        """Record the first of ``rows`` as the example of a repair; return the number of rows.
+        """Return the number of ``rows``, and store the first row as the example of a repair.
 
         ``what`` is the kind of repair, such as ``lost``.
         """
@@ -59,9 +59,10 @@ class Mended:
         return rows.height
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add the repairs to the report ``problems``; ``file`` is the name of the source.
+        """Report the repairs to ``problems``; ``file`` is the name of the source.
 
-        Raises ``InputError`` for repairs that change the meaning, unless ``problems`` is lossy.
+        Raises ``InputError`` for repairs that change the meaning of spans, unless the import is
+        lossy.
         """
         for what, (reason, then) in _NOTED.items():
             if rows := getattr(self, what):
@@ -72,31 +73,34 @@ class Mended:
 
 
 _NOTED = {
-    "repeated": ("duplicate of a span: left out", "it counts once"),
+    "repeated": ("duplicate of a span: left out", "the span counts once"),
     "shared": ("client and server span with one id: separated", "they are one call"),
     "lost": (
-        "its parent is missing: it becomes a root",
-        "it begins a transaction of its own: there are more transactions, and shorter ones",
+        "a span whose parent is missing: it becomes a root",
+        "the span begins a transaction of its own: transactions are more and shorter",
     ),
 }
 _CHANGED = {
     "differing": (
-        "another span of the same id",
-        "the first is kept; the others are missing in their transaction",
+        "a different span with an id that is in use",
+        "the first span with the id is kept; the others are missing in their transaction",
     ),
     "cycles": (
         "a span that is its own ancestor",
-        "the span that starts first becomes the root of a transaction",
+        "the span of the cycle that starts first becomes the root of a transaction",
     ),
     "negative": (
         "a span that ends before it starts",
-        "its end is set to its start: its duration is 0",
+        "the end is set to the start: the duration is 0",
     ),
 }
 
 
 def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
-    """Return repaired spans in the normal order, and the repairs; ``frame`` is in file order."""
+    """Return the repaired spans in the order of the normal form, and the numbers of repairs.
+
+    ``frame`` has the spans in the order of the file.
+    """
     found = Mended()
     frame = frame.with_columns(
         pl.lit(0, pl.Int64).alias("shift_ns"), pl.lit(None, pl.String).alias("mended")
@@ -131,9 +135,9 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
 
 
 def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
-    """Return ``extra`` of all spans; the spans marked in ``cut`` keep their parent's id in it.
+    """Return the column ``extra`` with the parent's id added to the spans marked in ``cut``.
 
-    These spans lose their parent.
+    These are the spans whose parent is removed.
     """
     rows = np.flatnonzero(cut)
     some = frame[rows].select("extra", "parent_id").rows()
@@ -141,10 +145,10 @@ def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
 
 
 def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
-    """Return ``frame`` with one span for each id.
+    """Return the spans of ``frame`` with unique ids.
 
-    The client span of an id that client and server share is renamed; other spans with a repeated id
-    are removed. The repairs are counted in ``found``.
+    If a client and a server span share an id, the client span gets another id; other spans with an
+    id in use are removed. The repairs are counted in ``found``.
     """
     double = frame.filter(pl.struct(_KEY).is_duplicated())
     if not double.height:
@@ -168,7 +172,7 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
             pl.when(client).then(renamed).otherwise("span_id").alias("span_id"),
             pl.when(client | server).then(pl.lit("shared-id")).otherwise("mended").alias("mended"),
         )
-        # If more than two spans have the id, the server's side is the one that keeps it.
+        # If more than two spans have the id, the server span keeps the id.
         frame = frame.sort(~pl.col("row").is_in(list(servers)), "row")
     again = frame.filter(~pl.struct(_KEY).is_first_distinct())
     kept = frame.filter(pl.struct(_KEY).is_first_distinct()).sort("row")
@@ -181,11 +185,11 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
 
 
 def _cycle_cuts(parents: Integers, start: Integers) -> list[int]:
-    """Return one row of each cycle: the span that loses its parent.
+    """Return the rows of the spans that lose their parent: one span of each cycle.
 
-    Each step doubles the distance towards the root. After more steps than there are spans, only
-    spans in or below a cycle have not reached a root, and the rows that they reached are exactly
-    the rows of the cycles.
+    ``parents`` has the row of each span's parent, or −1; ``start`` its start. Each step doubles the
+    distance to the reached ancestor. After more steps than there are spans, only spans in or below
+    a cycle have not passed a root, and the reached rows are exactly the rows of the cycles.
     """
     reached, steps = parents, 1
     while steps < len(parents) and (reached >= 0).any():

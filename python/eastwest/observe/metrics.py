@@ -1,7 +1,7 @@
 """Tables of monitored metrics: a column for each metric, a row for each time; read from files.
 
 A value that is infinite or not a number counts as missing (NaN). Names are untrusted text: they are
-compared and returned unchanged, and cleaned where they are shown.
+compared and returned unchanged, and cleaned before they are shown.
 """
 
 from __future__ import annotations
@@ -30,41 +30,47 @@ MOST_VALUES = 400_000_000
 _INFERRED = 10_000
 #: Maximum number of left-out columns that a remark names.
 _MOST_TOLD = 3
-#: Names, in lower case, by which the column of times is found if the user names none.
+#: Names, in lower case, of columns that hold times; used if the user names no column of times.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Time series on one grid of times: ``values`` has the shape (times, names)."""
+    """Metrics at common times: ``values`` has the shape (times, metrics); NaN: missing."""
 
     names: tuple[str, ...]
     values: Numbers
-    #: Times in seconds; None where only the order of rows is known.
+    #: Times in seconds, ascending; None if only the order of the rows is known.
     times_s: Numbers | None = None
-    #: Remarks on what the reader left out or changed, each a sentence without its full stop.
+    #: Remarks on data that the reader left out or changed, each a sentence without its full stop.
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.names):
-            raise InputError("metrics: there must be a column of values for each name")
+            raise InputError(
+                f"metrics: {len(self.names)} names need values of the shape (times, "
+                f"{len(self.names)}), but the shape is {self.values.shape}"
+            )
         if self.times_s is not None and len(self.times_s) != len(self.values):
             raise InputError(
-                f"metrics: series of unequal length: {len(self.times_s)} times and "
-                f"{len(self.values)} values"
+                f"metrics: {len(self.times_s)} times and {len(self.values)} rows of values are of "
+                "unequal length"
             )
         if len(set(self.names)) != len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise InputError(f"two metrics have the same name: {clean(twice, 80)}")
 
     def place(self, name: str) -> int:
-        """Return the index of a metric's column; raise ``InputError`` with the nearest name."""
+        """Return the column number of the metric ``name``.
+
+        Raises ``InputError``, which names the nearest metric, if there is no such metric.
+        """
         return place_of(self.names, name)
 
     def without(self, patterns: Sequence[str], keep: str) -> Metrics:
-        """Return the metrics that match no glob, and in any case the metric ``keep``.
+        """Return the metrics that match no glob in ``patterns``, and the metric ``keep``.
 
-        Raises ``InputError`` where a glob matches no metric.
+        Raises ``InputError`` if a glob matches no metric.
         """
         kept = without(self.names, patterns, keep)
         names = tuple(self.names[i] for i in kept)
@@ -72,21 +78,24 @@ class Metrics:
 
 
 def place_of(names: Sequence[str], name: str) -> int:
-    """Return the index of a name in ``names``; raise ``InputError`` with the nearest name."""
+    """Return the index of ``name`` in ``names``.
+
+    Raises ``InputError``, which names the nearest name, if there is no such name.
+    """
     if name in names:
         return names.index(name)
     plain = {each.lower(): each for each in reversed(names)}
     near = nearest(name.lower(), plain, 0.4)
     some = ", ".join(clean(each, 60) for each in names[:8])
     more = f" and {len(names) - 8} others" if len(names) > 8 else ""
-    hint = f"did you mean {clean(plain[near], 80)}?" if near else f"there are {some}{more}"
+    hint = f"did you mean {clean(plain[near], 80)}?" if near else f"the metrics are {some}{more}"
     raise InputError(f"there is no metric {clean(name, 80)!r}; {hint}")
 
 
 def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[int]:
-    """Return the indices of the names that match none of the globs, or are ``keep``.
+    """Return the indices of the names that match no glob in ``patterns``, and of the name ``keep``.
 
-    Raises ``InputError`` where a glob matches no name.
+    Raises ``InputError`` if a glob matches no name.
     """
     gone: set[str] = set()
     for pattern in patterns:
@@ -103,9 +112,9 @@ def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[in
 def joined(
     series: Mapping[str, tuple[Sequence[float] | Numbers, Sequence[float] | Numbers]],
 ) -> Metrics:
-    """Return one table of series with different times (seconds); gaps are missing values (NaN).
+    """Return one table from series at different times; values at other times are missing (NaN).
 
-    ``series`` has the times and the values of each metric by its name.
+    ``series`` has a pair (times in s, values) for each metric, by the metric's name.
     """
     if not series:
         raise InputError("metrics: there are no series to join")
@@ -113,7 +122,8 @@ def joined(
     for name, (times, values) in series.items():
         if len(times) != len(values):
             raise InputError(
-                f"{clean(name, 80)}: {len(times)} times and {len(values)} values: unequal length"
+                f"{clean(name, 80)}: {len(times)} times and {len(values)} values are "
+                "of unequal length"
             )
         repeated += len(times) - len(np.unique(np.asarray(times, dtype=float)))
     grid = np.unique(np.concatenate([np.asarray(t, dtype=float) for t, _ in series.values()]))
@@ -131,7 +141,7 @@ def joined(
 
 
 def _infinite(names: Sequence[str], values: Numbers) -> tuple[str, ...]:
-    """Replace infinite values by NaN (in place), and return remarks about them."""
+    """Return remarks on infinite values of ``values``, after their replacement by NaN in place."""
     infinite = np.isinf(values)
     if not infinite.any():
         return ()
@@ -144,10 +154,10 @@ def _infinite(names: Sequence[str], values: Numbers) -> tuple[str, ...]:
 
 
 def read(path: Path, time: str | None = None) -> Metrics:
-    """Return the metrics of a CSV file (also gzipped) or a Parquet file, one in each column.
+    """Return the metrics of a CSV file (also gzipped) or a Parquet file, one for each column.
 
-    ``time`` names the column of times; by default it is found by its name. Columns of text are left
-    out. Raises ``InputError`` where the file is not a table of metrics.
+    ``time`` is the name of the column of times; None: it is recognised by its name. Columns of text
+    are left out. Raises ``InputError`` if the file is not a table of metrics.
     """
     frame = frame_of(path)
     room(frame.height, frame.width, str(path))
@@ -157,9 +167,11 @@ def read(path: Path, time: str | None = None) -> Metrics:
 def frame_of(
     path: Path, columns: Sequence[str] | None = None, rows: int | None = None
 ) -> pl.DataFrame:
-    """Return a file as a frame: all of it, or only some columns or the first rows.
+    """Return the table in a CSV or Parquet file.
 
-    Raises ``InputError`` where it is not a table, or exceeds the limit of values in memory.
+    ``columns`` are the names of the columns to read (None: all), ``rows`` is the number of first
+    rows to read (None: all). Raises ``InputError`` if the file is not a table, or if a Parquet file
+    has more values than memory may hold, and ``FileNotFoundError`` if it does not exist.
     """
     import polars as pl  # noqa: PLC0415  slow to load
 
@@ -189,7 +201,7 @@ def frame_of(
 
 
 def _refuse_doubles(path: Path) -> None:
-    """Raise ``InputError`` where two columns of a CSV file have one name."""
+    """Raise ``InputError`` if two columns of a CSV file have the same name."""
     import polars as pl  # noqa: PLC0415
 
     head = pl.read_csv(path, has_header=False, n_rows=1, infer_schema=False, glob=False)
@@ -200,9 +212,9 @@ def _refuse_doubles(path: Path) -> None:
 
 
 def room(rows: int, columns: int, where: str) -> None:
-    """Raise ``InputError`` for a table of more than ``MOST_VALUES`` values.
+    """Raise ``InputError`` if a table would have more than ``MOST_VALUES`` values.
 
-    ``where`` is the name of its source in the message.
+    ``where`` is the name of the file or server in the message.
     """
     if rows * columns > MOST_VALUES:
         raise InputError(
@@ -212,7 +224,7 @@ def room(rows: int, columns: int, where: str) -> None:
 
 
 def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str | None, list[str]]:
-    """Return the name of the column of times (or None), and the names of the columns of metrics.
+    """Return (name of the column of times or None, names of the columns of metrics).
 
     Columns of metrics hold numbers or truth values, or are empty. ``time`` is the name that the
     user gave for the column of times, or None.
@@ -228,10 +240,10 @@ def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str |
 
 
 def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
-    """Return the metrics of a table, in the order of their times.
+    """Return the columns of numbers of ``frame`` as metrics, with the rows in the order of time.
 
-    ``time`` is the name that the user gave for the column of times, or None; ``path`` is the file,
-    for messages.
+    ``time`` is the name that the user gave for the column of times, or None; ``path`` is the name
+    of the file in messages.
     """
     import polars as pl  # noqa: PLC0415
 
@@ -255,9 +267,10 @@ def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
 
 
 def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> tuple[str, ...]:
-    """Return a remark on the columns that are not numbers, with their types.
+    """Return a remark on the columns that do not hold numbers, or an empty tuple.
 
-    ``time`` is the column of times, ``numeric`` are the columns of numbers.
+    The remark shows a value or the type of some of these columns. ``time`` is the column of times,
+    ``numeric`` are the columns of numbers.
     """
     import polars as pl  # noqa: PLC0415
 
@@ -274,7 +287,8 @@ def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> t
     return (f"{len(others):,} columns are not numbers and are left out: {', '.join(some)}{more}",)
 
 
-#: Regular expression: end of a time as programs in Go print it, such as Nezha's collector.
+#: Regular expression: last part of a time as programs in Go print it, for example Nezha's
+#: collector.
 _GO = r" \+0000 UTC( m=[+-][0-9.]+)?$"
 
 
@@ -289,7 +303,10 @@ def _time_column(columns: Sequence[str], time: str | None, path: Path) -> str | 
 
 
 def _seconds(column: pl.Series, path: Path) -> Numbers:
-    """Return times in seconds: numbers unchanged; dates, also as text, as seconds since 1970."""
+    """Return a column of times in seconds: numbers unchanged, dates as seconds since 1970.
+
+    Dates may be texts. Raises ``InputError`` if a row has no valid time.
+    """
     import polars as pl  # noqa: PLC0415
 
     found: Any = column

@@ -27,7 +27,7 @@ from enum import StrEnum
 
 
 class Scheme(StrEnum):
-    """Combination of relevance and redundancy into a score."""
+    """Score of a metric: relevance minus redundancy, or relevance divided by redundancy."""
 
     DIFFERENCE = "difference"
     QUOTIENT = "quotient"
@@ -35,27 +35,27 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True)
 class Pick:
-    """Metric that the selection has chosen; its relevance and redundancy are in nats."""
+    """Metric that the selection has chosen, with relevance and redundancy in nats, and score."""
 
     #: Column number of the chosen metric among the candidates.
     column: int
     relevance: float
-    #: Mean mutual information with the metrics chosen before, in nats.
+    #: Mean mutual information with the metrics chosen before this one, in nats; 0 for the first.
     redundancy: float
     score: float
 
 
-#: Function of two candidates' column numbers; returns their mutual information in nats.
+#: Function: returns the mutual information, in nats, of two candidates by their column numbers.
 Information = Callable[[int, int], float]
 
 
 def select(
     relevance: list[float], information: Information, count: int, scheme: Scheme
 ) -> list[Pick]:
-    """Return up to ``count`` chosen candidates, in the order of their choice.
+    """Return the chosen candidates, at most ``count``, in the order of choice.
 
-    ``relevance`` has each candidate's mutual information with the target, in nats; ``information``
-    returns the mutual information of two candidates.
+    ``relevance`` has the mutual information of each candidate with the target, in nats;
+    ``information`` returns the mutual information of two candidates.
     """
     # For candidate i: sum of its mutual information with the first ``known[i]`` chosen metrics.
     shared = [0.0] * len(relevance)
@@ -83,10 +83,11 @@ def select(
 
 
 def _score(relevance: float, shared: float, chosen: int, scheme: Scheme) -> float:
-    """Return the score of a candidate after ``chosen`` picks.
+    """Return the score of a candidate when ``chosen`` metrics are already chosen.
 
-    ``shared`` is the sum of its mutual information with each pick. If terms of the sum are missing,
-    the result is an upper bound of the score.
+    ``relevance`` is its mutual information with the target, ``shared`` the sum of its mutual
+    information with the chosen metrics, both in nats. If terms of this sum are missing, the result
+    is an upper bound of the score.
     """
     if chosen == 0:
         return relevance

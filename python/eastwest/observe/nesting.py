@@ -16,10 +16,10 @@ requests to others, their responses, its own response. With the current assignme
     h(C, g | s) = (requests to C with gap g after the last event, in state s) /
                   (times without an event until gap g, in state s) / width of bucket g
 
-is estimated for every state s: the node, the last event, whether a response is awaited, and the
-last up to ``HISTORY`` destinations, each smoothed by the estimate for one destination less. A
-request is assigned to the candidate with the highest hazard, which is the most likely of the events
-that can happen at this time and had not happened before. Assignment and estimate are repeated. Only
+is estimated for every state s: the node, the last event, whether a response is awaited, and up to
+``HISTORY`` previous destinations. An estimate is smoothed by the estimate for one destination less.
+A request is assigned to the candidate with the highest hazard: the candidate for which a request is
+most likely at this time, given that none came earlier. Assignment and estimate are repeated. Only
 nodes and times are used.
 """
 
@@ -38,31 +38,32 @@ from eastwest.observe.calls import Calls, Integers
 
 #: Ratio of the upper limits of two consecutive buckets of delay on the scoreboard.
 RATIO = 1.3
-#: Default number of rounds in which parents are assigned and hazards are estimated again.
+#: Default number of rounds; a round estimates the hazards and assigns the parents again.
 ROUNDS = 6
-#: Maximum number of earlier destinations in a call on which a hazard may depend.
+#: Maximum number of previous destinations, within one call, on which a hazard depends.
 HISTORY = 3
-#: Weight of the estimate from a history that is one destination shorter, as a number of
-#: observations.
+#: Weight, as a number of observations, of the hazard for a history that is one destination shorter.
 _SMOOTH = 2.0
-#: Lower bound of a hazard, used for an event that was never observed.
+#: Hazard that is assumed before any observation; it has the weight ``_SMOOTH``.
 _LEAST = 1e-3
-#: Maximum number of possible parents of one call that are considered: those that started last.
+#: Maximum number of possible parents of a call; of more, those that started last are considered.
 MOST_CANDIDATES = 256
 
 Told = Callable[[str, float], None]
-#: Events within a call. Their numbers order events at equal times: responses come first.
+#: Events within a call: a response arrives, the call's request arrives, a request is sent, the
+#: call's response is sent. The numbers order events at equal times.
 _ANSWER, _BEGIN, _SEND, _END = 0, 1, 2, 3
-#: State of a node in a call: (node, last event, node of that event, whether a response is awaited,
-#: earlier destinations …).
+#: State of a node within a call: (node, last event, other node of this event, whether a response is
+#: awaited, previous destinations …).
 State = tuple[int, ...]
 
 
 def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Integers:
-    """Return the inferred parent of each call: its row, or −1.
+    """Return an array: for each call the row of its inferred parent, or −1.
 
-    ``rounds`` is the maximum number of rounds of assignment and estimate; with 0 the result is that
-    of the published algorithm. ``told`` is called with the share of the rounds done.
+    ``rounds`` is the maximum number of rounds of estimate and assignment; with 0 the result is that
+    of the published algorithm. ``told`` is called with the word ``nesting`` and the share of the
+    rounds done.
     """
     found = candidates(calls)
     parents = scoreboard(calls, found)
@@ -78,11 +79,11 @@ def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Intege
 
 
 def candidates(calls: Calls) -> list[list[int]]:
-    """Return for each call its possible parents: the rows of calls that contain it in time.
+    """Return for each call the rows of its possible parents, in the order of their starts.
 
-    A possible parent of a call is a call that the caller was serving from the request to the
-    response. At most the ``MOST_CANDIDATES`` that started last are listed, in the order of their
-    starts. The list of a call from outside is empty.
+    A possible parent is a call that the calling node had received before the request was sent, and
+    that it answered after the response had arrived. Of more than ``MOST_CANDIDATES``, those that
+    started last are listed. The list of a call from outside is empty.
     """
     by_node: dict[int, list[int]] = defaultdict(list)
     order = np.argsort(calls.received_ns, kind="stable")
@@ -108,9 +109,10 @@ def candidates(calls: Calls) -> list[list[int]]:
 
 
 def scoreboard(calls: Calls, found: list[list[int]]) -> Integers:
-    """Return each call's parent (row, or −1) by the published algorithm (Aguilera et al. 2003).
+    """Return an array: for each call the row of its parent by the published algorithm, or −1.
 
-    ``found`` has the possible parents of each call (``candidates``).
+    The algorithm is that of Aguilera et al. 2003. ``found`` has the possible parents of each call
+    (see ``candidates``).
     """
     caller, callee, sent, received = _lists(calls)
     log = math.log(RATIO)
@@ -147,25 +149,25 @@ def _lists(calls: Calls) -> tuple[list[int], list[int], list[int], list[int]]:
 
 
 def _bucket(gap_ns: int) -> int:
-    """Return the number of a gap's bucket: 0 up to a microsecond, then doubling widths."""
+    """Return the bucket of a gap in ns: 0 below 1 µs, then b for gaps from 2^(b−1) to 2^b µs."""
     return (gap_ns // 1000).bit_length() if gap_ns > 0 else 0
 
 
 @dataclass
 class _Hazards:
-    """Hazards: how likely a request to a destination is after a state and a gap, from counts."""
+    """Counts from which hazards are estimated: how likely a request is after a state and a gap."""
 
     history: int
-    #: Number of requests, by state, then by (destination, bucket of the gap).
+    #: Number of requests, by state and then by (destination, bucket of the gap).
     events: dict[State, dict[tuple[int, int], int]]
-    #: For each state and bucket: number of times that no event had happened up to this bucket.
+    #: For each state, a list by bucket: how often no event had happened before this bucket.
     risks: dict[State, list[int]]
 
     @classmethod
     def of(cls, calls: Calls, parents: Integers, history: int) -> _Hazards:
-        """Return the hazards estimated from an assignment of parents.
+        """Return the hazards that follow from an assignment of parents.
 
-        ``parents`` has the row of each call's parent, or −1; ``history`` is the number of earlier
+        ``parents`` has the row of each call's parent, or −1; ``history`` is the number of previous
         destinations on which a hazard may depend.
         """
         events: dict[State, dict[tuple[int, int], int]] = {}
@@ -183,9 +185,11 @@ class _Hazards:
         return cls(history, events, risks)
 
     def rate(self, state: State, past: tuple[int, ...], to: int, gap: int) -> float:
-        """Return the hazard of a request to node ``to`` in a state, per ns, up to a common factor.
+        """Return the hazard of a request to node ``to``, divided by 2^(bucket of the gap).
 
-        ``past``: last destinations within the parent; ``gap``: ns since the last event.
+        The divisor stands for the width of the bucket. ``state`` is the state without previous
+        destinations; ``past`` has the last destinations within the parent; ``gap`` is the time
+        since the last event in ns.
         """
         bucket = _bucket(gap)
         hazard = _LEAST
@@ -203,10 +207,10 @@ class _Hazards:
 def _steps(
     calls: Calls, parents: Integers, history: int
 ) -> Iterator[tuple[list[State], tuple[int, int], int]]:
-    """Yield for each event: the states before it, its (kind, node), and the bucket of its gap.
+    """Yield for each event within a call: (states, (kind, other node), bucket of the gap).
 
-    The gap is the time since the previous event. The states of an event differ in the length of
-    their history; the shortest comes first.
+    The states are those before the event; they differ in the number of previous destinations, and
+    the state without any comes first. The gap is the time since the previous event of the call.
     """
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):
@@ -240,10 +244,10 @@ def _steps(
 
 
 def follow(calls: Calls, found: list[list[int]], table: _Hazards) -> Integers:
-    """Return each call's parent (row, or −1): the candidate with the highest hazard.
+    """Return an array: for each call the candidate with the highest hazard, or −1.
 
-    ``found`` has the candidates of each call (``candidates``); ``table`` the hazards from the
-    previous assignment.
+    ``found`` has the candidates of each call, as rows (see ``candidates``); ``table`` has the
+    hazards from the previous assignment.
     """
     caller, callee, sent, received = _lists(calls)
     returned = calls.returned_ns.tolist()

@@ -14,18 +14,17 @@ from eastwest.errors import InputError
 from eastwest.observe.metrics import Numbers
 from eastwest.observe.run_metrics import Family
 
-#: Resolution of Prometheus's times, in seconds.
+#: Resolution of times in Prometheus, in seconds.
 STEP_S = 0.001
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def series(families: Iterable[Family], times_s: Numbers, start_s: float = 0.0) -> Iterator[str]:
-    """Yield the lines of all samples.
+    """Yield the lines of a text in OpenMetrics format with all samples and their times.
 
-    ``times_s`` are simulated seconds; ``start_s`` is the start of the run in seconds since 1970,
-    which is added to them. Times have milliseconds, as in Prometheus, and more digits where samples
-    are closer, so that all are distinct. Raises ``InputError`` where nanoseconds would not
-    distinguish them.
+    ``times_s`` are simulated seconds; ``start_s``, the start of the run in seconds since 1970, is
+    added to them. Times have three digits after the point, as in Prometheus, or six or nine if
+    fewer digits would make times equal. Raises ``InputError`` if nine digits are not enough.
     """
     stamps = _stamps([start_s + float(time) for time in times_s])
     for family in families:
@@ -51,10 +50,10 @@ def _stamps(times_s: list[float]) -> list[str]:
 
 
 def snapshot(families: Iterable[Family], place: int) -> str:
-    """Return the values of all metrics at one time, as text without times.
+    """Return a text in OpenMetrics format with the values of all metrics at one moment.
 
-    ``place`` is the number of the sampled interval at whose end the values are taken; −1: before
-    the first interval, where all are 0.
+    ``place`` is the number of a sampled interval, from 0: the values are those at its end. −1 means
+    before the first interval, when all values are 0.
     """
     lines = []
     for family in families:
@@ -79,7 +78,7 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return untrusted text with the escapes of OpenMetrics; control characters become spaces."""
+    """Return ``text`` with the escapes of OpenMetrics; control characters become spaces."""
     plain = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     return plain.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 

@@ -35,12 +35,14 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Our name of a span's kind by its number in ``SpanKind`` of trace.proto; 0 is unspecified.
+#: Kinds of spans in the normal form; the index is the number in ``SpanKind`` of trace.proto, where
+#: 0 is unspecified.
 KINDS = (None, "internal", "server", "client", "producer", "consumer")
-#: Our name of a span's status by its number in ``StatusCode`` of trace.proto; 0 is unset.
+#: Statuses of spans in the normal form; the index is the number in ``StatusCode`` of trace.proto,
+#: where 0 is unset.
 CODES = (None, "ok", "error")
 _KIND_NAMES = {f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind}
-#: Ends of OTLP's names for an unspecified kind and an unset status.
+#: Last parts of OTLP's names for an unspecified kind and an unset status.
 _OPEN = ("_UNSPECIFIED", "_UNSET")
 _CODE_NAMES = {"STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error"}
 _TOP = {"resourceSpans", "resource_spans", "batches"}
@@ -48,7 +50,7 @@ _SCOPES = {"scopeSpans", "scope_spans", "instrumentationLibrarySpans"}
 _SCOPE = {"scope", "instrumentationLibrary", "instrumentation_library"}
 _LOOKS = re.compile(rb'"(?:resourceSpans|resource_spans|scopeSpans|batches)"\s*:')
 _MOST_DEPTH = 8
-#: Fields of a span that have columns; others go into ``extra``.
+#: Fields of a span for which the table of spans has columns; the other fields go into ``extra``.
 _COLUMNS = frozenset(
     (
         *("traceId", "spanId", "parentSpanId", "name", "kind", "attributes", "status"),
@@ -58,23 +60,23 @@ _COLUMNS = frozenset(
 #: Pattern of the places in a protobuf name (``trace_state``) where its JSON name has a capital
 #: letter (``traceState``).
 _SNAKE = re.compile(r"_([a-z])")
-#: Longest name of an attribute, in characters.
+#: Maximum length of an attribute's name, in characters; a longer name is cut.
 MOST_KEY = 1024
 
-#: Kinds of attribute values that JSON already reads as the right type.
+#: Fields of an ``AnyValue`` whose value needs no conversion, and the type of the value.
 _AS_THEY_ARE: dict[str, type] = {"stringValue": str, "boolValue": bool, "doubleValue": float}
-#: Usual lengths in characters of the identifiers of trace, span and parent (0: no parent).
+#: Usual lengths, in characters, of the ids of trace, span and parent (0: no parent).
 _LENGTHS = {(32, 16, 0), (32, 16, 16)}
 _DIGITS = (19, 19)
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be OTLP in JSON."""
+    """Whether a file may be OTLP in JSON; ``start`` has its first bytes."""
     return _LOOKS.search(start) is not None
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file and pass them to ``writer``."""
+    """Add the spans of a file to ``writer``; report errors and remarks to ``problems``."""
     remarks = Remarks(source.name, problems)
     read_documents(source, problems, lambda stream: _document(stream, writer, remarks))
 
@@ -91,7 +93,7 @@ def _document(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
             stream.value()
     if not known:
         remarks.line = line
-        remarks.note("a document without spans: ignored", "", "its logs or metrics are not read")
+        remarks.note("a document without spans: ignored", "", "logs and metrics are not read")
 
 
 def _resource(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
@@ -113,29 +115,36 @@ def _resource(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
 
 
 def late_resource(spans: int, remarks: Remarks) -> None:
-    """Report ``spans`` spans that came before their resource; refuse them unless lossy."""
+    """Report a resource that comes after its spans; do nothing if ``spans`` is 0.
+
+    ``spans`` is the number of spans that came before the resource. Raises ``InputError`` unless the
+    import is lossy.
+    """
     if spans:
         remarks.change(
             "a resource that follows its spans",
-            "these spans have no service, instance and host",
+            "these spans have no service, instance or host",
             rows=spans,
         )
 
 
 def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
-    """Report a field of a resource or scope that is left out; ``spans`` counts its spans."""
+    """Report a field of a resource or scope that is left out; do nothing if it is empty.
+
+    ``spans`` is the number of spans of the resource or scope that were read before the field.
+    """
     if not value:
         return
     if key in {"schemaUrl", "schema_url"}:
-        reason = "spans with a schema URL, the version of their attributes' names: it is left out"
-        then = "names are read as those of the newest schema; some older names are known"
+        reason = "spans with a schema URL (version of the names of attributes): it is left out"
+        then = "attributes are read by their newest names; some older names are known too"
         remarks.note(reason, value, then, max(1, spans))
     else:
-        remarks.note("unknown field: left out", key, "it is not used")
+        remarks.note("unknown field: left out", key, "the field is not used")
 
 
 def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
-    """Return the fields of a resource except its attributes."""
+    """Return the fields of a resource except its attributes; report dropped attributes."""
     if not isinstance(resource, dict):
         return {}
     rest = {camel(key): value for key, value in resource.items() if key != "attributes" and value}
@@ -149,7 +158,11 @@ def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
 
 
 def place_from(resource: Any, writer: Gathering, remarks: Remarks) -> Place:
-    """Return the place (service, instance, host) where the spans of a resource were recorded."""
+    """Return the place (service, instance, host) that a resource describes.
+
+    Side effect: stores the attributes of the resource in ``writer``. If they are not valid, the
+    place is empty, and a remark says so.
+    """
     try:
         pairs = resource.get("attributes") if isinstance(resource, dict) else None
         attributes = flat(pairs, remarks)
@@ -159,7 +172,7 @@ def place_from(resource: Any, writer: Gathering, remarks: Remarks) -> Place:
         remarks.note(
             f"a resource: {error.reason}",
             error.found,
-            "its spans have no service, instance and host",
+            "its spans have no service, instance or host",
         )
         return Place()
     return place
@@ -209,10 +222,10 @@ def _add_plain(
     remarks: Remarks,
     stream: JsonStream,
 ) -> bool:
-    """Add a span in the form that exporters usually write; return False if it has another form.
+    """Add a span to ``writer`` if it has the usual form; return False if it has another form.
 
-    If it returns False, nothing was added and ``_add`` must read the span. This is the fast path of
-    ``_add`` with its checks inlined, because files have millions of spans.
+    If the result is False, nothing was added and ``_add`` must read the span. This fast reader
+    repeats the checks of ``_add`` in place, because files have millions of spans.
     """
     try:
         trace, own, name = span["traceId"], span["spanId"], span["name"]
@@ -285,7 +298,7 @@ def _add(span: Any, place: Place, of: Shared, writer: Gathering, remarks: Remark
 
 
 def _others(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a span that have no column, by their names in JSON."""
+    """Return the fields of a span for which spans have no column, by their names in JSON."""
     found = {
         name: value for key, value in span.items() if (name := camel(key)) not in _COLUMNS and value
     }
@@ -296,7 +309,7 @@ def _others(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def camel(name: str) -> str:
-    """Return a name of protobuf as its JSON writes it: ``traceState`` for ``trace_state``."""
+    """Return a protobuf name as JSON has it: ``traceState`` for ``trace_state``."""
     return _SNAKE.sub(lambda match: match[1].upper(), name)
 
 
@@ -311,10 +324,10 @@ def named(
     what: str,
     remarks: Remarks,
 ) -> str | None:
-    """Return the name of a kind or status, from its number or its name in OTLP; None if unknown.
+    """Return the kind or status of a span in the normal form, or None if it is unknown.
 
-    ``names`` has our name by number, ``texts`` our name by OTLP's name; ``what`` is ``kind`` or
-    ``status``.
+    ``value`` is OTLP's number or name. ``names`` has the result by number, ``texts`` by name;
+    ``what`` is ``kind`` or ``status``. An unknown value is reported.
     """
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
         return names[value]
@@ -326,20 +339,23 @@ def named(
 
 
 def unknown(what: str, value: object, remarks: Remarks) -> str | None:
-    """Report an unknown kind or status of a span, and return None for it.
+    """Return None, and report an unknown kind or status of a span.
 
     ``what`` is ``kind`` or ``status``.
     """
     then = {
-        "kind": "its side of a call is inferred from the spans around it",
-        "status": "it counts neither as done nor as failed",
+        "kind": "the side of the call is inferred from parent and child spans",
+        "status": "the span counts neither as ok nor as failed",
     }
     remarks.note(f"an unknown {what} of a span: treated as missing", value, then[what])
     return None
 
 
 def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
-    """Return attributes as a mapping, from OTLP's list of keys and values."""
+    """Return attributes as a mapping by name; ``pairs`` is OTLP's list of keys and values.
+
+    Raises ``SpanError`` if ``pairs`` has another form.
+    """
     if pairs is None:
         return {}
     if not isinstance(pairs, list):
@@ -348,16 +364,19 @@ def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
 
 
 def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any]:
-    """Return attributes as a mapping by name; of several with one name the last value counts."""
+    """Return attributes as a mapping by name; if a name occurs twice, its last value is used.
+
+    Repeated and too long names are reported.
+    """
     found: dict[str, Any] = {}
     for key, value in pairs:
         short = key[:MOST_KEY]
         if short in found:
             reason = "an attribute that a span has twice"
-            remarks.note(reason, short, "only the last value is kept")
+            remarks.note(reason, short, "only the last value is used")
         elif short != key:
             reason = f"an attribute whose name is longer than {MOST_KEY:,} characters"
-            remarks.note(reason, short, "it is exported with the shorter name")
+            remarks.note(reason, short, "the attribute is exported with a cut name")
         found[short] = value
     return found
 
@@ -373,7 +392,7 @@ def _pairs(pairs: list[Any], depth: int, remarks: Remarks) -> Iterator[tuple[str
 
 
 def _value(value: object, depth: int, remarks: Remarks) -> Any:
-    """Return the Python value of an ``AnyValue``; arrays and key-value lists may be nested.
+    """Return the value of an ``AnyValue`` for JSON: a simple value, a list or a mapping.
 
     ``depth`` is the number of arrays and lists around it.
     """
@@ -384,7 +403,7 @@ def _value(value: object, depth: int, remarks: Remarks) -> Any:
     if kind in _SIMPLE:
         return _SIMPLE[kind](held, remarks)
     if depth >= _MOST_DEPTH:
-        raise SpanError("an attribute is nested too deeply")
+        raise SpanError(f"an attribute is nested too deeply (more than {_MOST_DEPTH} levels)")
     inside = held.get("values", []) if isinstance(held, dict) else None
     if not isinstance(inside, list) or kind not in {"array", "kvlist"}:
         return _no_value(held, remarks)
@@ -394,7 +413,7 @@ def _value(value: object, depth: int, remarks: Remarks) -> Any:
 
 
 def _no_value(held: object, remarks: Remarks) -> None:
-    """Report a value whose type OTLP does not have; the attribute becomes empty."""
+    """Return None, and report a value whose type OTLP does not have."""
     remarks.note(
         "a value of a type that OTLP does not have: left out", held, "the attribute is empty"
     )
@@ -413,7 +432,10 @@ def _integer(held: object, remarks: Remarks) -> int:
 
 
 def double(held: object, remarks: Remarks) -> Any:
-    """Return a finite number; NaN and infinity, which JSON lacks, become text, with a remark."""
+    """Return ``held`` as a finite number; if it is not finite, as text, with a remark.
+
+    JSON has no NaN and no infinity.
+    """
     try:
         number = float(held) if type(held) in {int, float, str} else math.nan  # type: ignore[arg-type]
     except (ValueError, OverflowError):
@@ -430,14 +452,15 @@ def double(held: object, remarks: Remarks) -> Any:
 
 
 def as_text(base64: object, remarks: Remarks) -> Any:
-    """Return the base64 text of an attribute of bytes, with a remark that it becomes a string."""
+    """Return the value of an attribute of bytes as a text in base64, with a remark."""
     if not isinstance(base64, str):
         return _no_value(base64, remarks)
-    remarks.note("an attribute whose value is bytes", "", "it is exported as a string in base64")
+    remarks.note("an attribute whose value is bytes", "", "the value is exported as base64 text")
     return base64
 
 
-#: Functions that read simple values, by the start of the field's name (``stringValue``).
+#: Functions that read simple values, by the first part of the field's name (``string`` of
+#: ``stringValue``).
 _SIMPLE: dict[str, Callable[[object, Remarks], Any]] = {
     "string": _text,
     "bool": _flag,

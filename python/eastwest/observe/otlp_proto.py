@@ -1,7 +1,7 @@
 """OpenTelemetry's spans in protobuf (OTLP 1.x): messages of ``TracesData``.
 
 A file is one message, or several messages, each after its length: four bytes in big-endian order
-(the Collector's file exporter) or a varint. The reader descends field by field to the spans, and
+(the Collector's file exporter) or a varint. The reader walks down field by field to the spans, and
 opentelemetry-proto's own class parses each span, so memory holds one span at a time. Data of a span
 that has no column is stored in ``extra``, in the form of OTLP's JSON (``carried``).
 """
@@ -38,19 +38,18 @@ if TYPE_CHECKING:
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-#: Longest span or resource, in bytes.
+#: Maximum length of a span, resource or scope in bytes.
 MOST_MESSAGE = 16 << 20
 _BLOCK = 1 << 20
 _MOST_DEPTH = 8
-#: Tags (field number << 3 | wire type) of the fields through which the reader descends to the
-#: spans.
+#: Tags (field number << 3 | wire type) of the fields that lead the reader to the spans.
 _RESOURCE_SPANS = _RESOURCE = _SCOPE = 1 << 3 | 2
 _SCOPE_SPANS = _SPANS = 2 << 3 | 2
 _SCHEMA = 3 << 3 | 2
 
 
 class WireError(ValueError):
-    """Error of input that is not valid protobuf."""
+    """Error: the bytes of the file are not valid protobuf."""
 
 
 class _Wire:
@@ -60,11 +59,11 @@ class _Wire:
         self._source = source
         self._data = b""
         self._at = 0
-        #: Number of bytes of the file that were read so far.
+        #: Number of bytes of the file that were returned or skipped so far.
         self.taken = 0
 
     def ready(self, length: int) -> bool:
-        """Whether ``length`` more bytes of the file can be read; loads them into the buffer."""
+        """Whether the file has ``length`` more bytes; loads them into the buffer."""
         while len(self._data) - self._at < length:
             block = self._source.read(_BLOCK)
             if not block:
@@ -74,7 +73,7 @@ class _Wire:
         return True
 
     def take(self, length: int) -> bytes:
-        """Return the next ``length`` bytes of the file; raise ``WireError`` if there are fewer."""
+        """Read and return the next ``length`` bytes; raise ``WireError`` if there are fewer."""
         if not self.ready(length):
             raise WireError("the file ends within a message")
         at = self._at
@@ -83,7 +82,10 @@ class _Wire:
         return self._data[at : at + length]
 
     def varint(self) -> int:
-        """Return the next varint; raise ``WireError`` if the file ends, or if it is too long."""
+        """Read and return the next varint.
+
+        Raises ``WireError`` if the file ends within it, or if it has more than ten bytes.
+        """
         value = shift = 0
         while shift < 70:
             if self._at >= len(self._data) and not self.ready(1):
@@ -98,7 +100,7 @@ class _Wire:
         raise WireError("a varint is longer than ten bytes")
 
     def skip(self, length: int) -> None:
-        """Skip ``length`` bytes of the file."""
+        """Skip the next ``length`` bytes; raise ``WireError`` if there are fewer."""
         while length > 0:
             step = min(length, _BLOCK)
             self.take(step)
@@ -106,12 +108,17 @@ class _Wire:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be OTLP in protobuf."""
+    """Whether a file may be OTLP in protobuf; ``start`` has its first bytes."""
     return _framing(start) is not None
 
 
 def _framing(start: bytes) -> str | None:
-    """Return how messages are framed: ``none``, ``fixed`` or ``varint``; None if it is not OTLP."""
+    """Return how the messages of a file are framed, or None if the file is not OTLP.
+
+    ``none``: the file is one message; ``fixed``: a length in four bytes precedes each message;
+    ``varint``: a length as a varint precedes each message. ``start`` has the first bytes of the
+    file.
+    """
     if len(start) >= 6 and start[0] == 0 and start[4] == _RESOURCE_SPANS:
         return "fixed" if _inside(start[4:], int.from_bytes(start[:4])) else None
     if _inside(start, None):
@@ -123,7 +130,10 @@ def _framing(start: bytes) -> str | None:
 
 
 def _inside(data: bytes, length: int | None) -> bool:
-    """Whether ``data`` can be the start of a ``TracesData`` message of ``length`` bytes."""
+    """Whether ``data`` can be the first bytes of a ``TracesData`` message.
+
+    ``length`` is the length of the message in bytes, or None if it is not known.
+    """
     if len(data) < 4 or data[0] != _RESOURCE_SPANS:
         return False
     inner, used = _number(data[1:])
@@ -143,7 +153,7 @@ def _number(data: bytes) -> tuple[int, int]:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file and pass them to ``writer``."""
+    """Add the spans of a file to ``writer``; report errors and remarks to ``problems``."""
     framing = _framing(source.peek(64))
     if framing is None:
         raise InputError(f"{source.name}: is not OTLP in protobuf")
@@ -160,12 +170,12 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
         if "ends within" in str(error):
             problems.broken(source.name, 0, reason)
         else:
-            problems.bad(source.name, 0, reason, str(wire.taken))
+            problems.bad(source.name, 0, reason, f"byte {wire.taken}")
     problems.end(source.name, 0, source.cut)
 
 
 class _Reader:
-    """Reader of messages: descends to the spans and passes them to the writer."""
+    """Reader of protobuf messages: walks down to the spans and adds them to the writer."""
 
     def __init__(self, file: str, wire: _Wire, writer: Gathering, problems: Account) -> None:
         from google.protobuf.message import DecodeError  # noqa: PLC0415
@@ -179,7 +189,7 @@ class _Reader:
         self._remarks = Remarks(file, problems)
 
     def traces(self, length: int | None) -> None:
-        """Read a message of ``TracesData`` with ``length`` bytes, or up to the end of the file."""
+        """Read a ``TracesData`` message of ``length`` bytes; None: it ends with the file."""
         for tag, inner in self._fields(length):
             if tag == _RESOURCE_SPANS:
                 self._resource_spans(inner)
@@ -187,7 +197,11 @@ class _Reader:
                 self._left(tag, inner, 0)
 
     def _fields(self, length: int | None) -> Iterator[tuple[int, int]]:
-        """Yield tag and length of each field of a message; the caller reads the content."""
+        """Yield (tag, length in bytes) of each field that has a length; skip the others.
+
+        ``length`` is that of the message in bytes, None: up to the end of the file. The caller must
+        read or skip the content of each field before the next one.
+        """
         wire = self._wire
         end = None if length is None else wire.taken + length
         while wire.ready(1) if end is None else wire.taken < end:
@@ -203,17 +217,15 @@ class _Reader:
             elif kind in {1, 5}:
                 wire.skip(8 if kind == 1 else 4)
             else:
-                raise WireError(
-                    f"wire type {kind}, which protobuf does not have or does not use any more"
-                )
+                raise WireError(f"a field has the wire type {kind}; allowed are 0, 1, 2 and 5")
         if end is not None and wire.taken != end:
             raise WireError("a field is longer than its message")
 
     def _left(self, tag: int, length: int, spans: int) -> None:
         """Skip a field that is not used, and report it.
 
-        ``tag`` is its number and type, ``length`` its bytes, ``spans`` the number of spans read
-        before it.
+        ``tag`` is the tag of the field, ``length`` its length in bytes, ``spans`` the number of
+        spans read before it.
         """
         schema = tag == _SCHEMA and length < _BLOCK
         found = self._wire.take(length).decode(errors="replace") if schema else str(tag >> 3)
@@ -236,7 +248,7 @@ class _Reader:
     def _scope_spans(self, length: int, place: Place, rest: Mapping[str, Any]) -> int:
         """Read the spans of a ``ScopeSpans`` message of ``length`` bytes; return their number.
 
-        ``place`` and ``rest`` are the place and the other fields of their resource.
+        ``place`` and ``rest`` are the place and the other fields of the resource of these spans.
         """
         spans = 0
         of = shared(None, rest, self._remarks) if rest else NOTHING
@@ -253,7 +265,7 @@ class _Reader:
                     self._remarks.note(
                         "the bytes of a scope are not a valid protobuf message",
                         "",
-                        "it is left out",
+                        "the scope is left out",
                     )
             else:
                 self._left(tag, inner, spans)
@@ -261,12 +273,16 @@ class _Reader:
 
     def _message(self, length: int) -> bytes:
         if length > MOST_MESSAGE:
-            raise WireError(f"a span or resource is longer than {size(MOST_MESSAGE)}")
+            raise WireError(f"a span or resource is longer than {size(MOST_MESSAGE)}, the maximum")
         return self._wire.take(length)
 
     def _place(self, data: bytes) -> tuple[Place, dict[str, Any]]:
-        """Return the place (service, instance, host) of a resource, and its other fields."""
-        then = "its spans have no service, instance and host"
+        """Return (place, other fields) of a resource; a place is service, instance and host.
+
+        ``data`` are the bytes of the ``Resource`` message. If they are not valid, both are empty,
+        and a remark says so.
+        """
+        then = "its spans have no service, instance or host"
         try:
             resource = self._resource()
             resource.ParseFromString(data)
@@ -310,7 +326,10 @@ class _Reader:
 
 
 def _others(span: Span) -> dict[str, Any]:
-    """Return the fields of a span that have no column, in OTLP's JSON; empty for most spans."""
+    """Return the fields of a span for which the table of spans has no column, as in OTLP's JSON.
+
+    The result is empty for most spans.
+    """
     message, events, links = span.status.message, span.events, span.links
     if not (
         events
@@ -339,7 +358,7 @@ def _others(span: Span) -> dict[str, Any]:
 
 
 def as_json(message: Message) -> dict[str, Any]:
-    """Return a message in OTLP's JSON, but with identifiers in base64, as protobuf writes them."""
+    """Return a protobuf message in OTLP's JSON, but with identifiers in base64 in place of hex."""
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415  slow to load
 
     return MessageToDict(message)
@@ -352,7 +371,10 @@ def _identifier(value: bytes, what: str) -> str:
 
 
 def _flat(pairs: Any, remarks: Remarks, longest: int) -> dict[str, Any]:
-    """Return attributes as a mapping by name; no name has more than ``longest`` bytes."""
+    """Return attributes as a mapping by name.
+
+    ``longest`` is an upper bound, in bytes, for the length of their names.
+    """
     if longest <= MOST_KEY:
         found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
         if len(found) == len(pairs):
@@ -372,7 +394,7 @@ def _value(value: AnyValue, depth: int, remarks: Remarks) -> Any:
     if kind not in {"array_value", "kvlist_value"}:
         return held
     if depth >= _MOST_DEPTH:
-        raise SpanError("an attribute is nested too deeply")
+        raise SpanError(f"an attribute is nested too deeply (more than {_MOST_DEPTH} levels)")
     if kind == "array_value":
         return [_value(each, depth + 1, remarks) for each in held.values]
     inside = ((pair.key, _value(pair.value, depth + 1, remarks)) for pair in held.values)

@@ -1,10 +1,9 @@
 """Writes imported spans as OTLP in JSON, one document per line, with the data of the source.
 
-Times are those of the source, without the correction of clock skew. A span whose parent was removed
-when it was mended names this parent again. Links, events, scope and the other fields of ``extra``
-are written back. Data that the import left out or changed cannot be restored.
-Attributes of bytes are strings in base64. A span without a resource in its source gets a resource
-of its service, instance and host.
+Times are those of the source, without the correction of clock skew. A span whose parent ``mend``
+removed names this parent again. Links, events, scope and the other fields of ``extra`` are written.
+Data that the import left out or changed cannot be restored. Attributes of bytes are strings in
+base64. A span whose source stated no resource gets a resource with its service, instance and host.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from eastwest.observe.otlp_values import pairs
 from eastwest.traces.opened import sound
 from eastwest.units import clean
 
-#: Maximum number of spans in a document; a document is one line.
+#: Maximum number of spans in a document, which is one line.
 _SPANS = 5_000
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
-#: Fields of ``extra`` that OTLP stores in the span itself, not in its scope or resource.
+#: Fields of ``extra`` that belong to the span itself in OTLP, not to its scope or resource.
 _OF_SPAN = (
     *("traceState", "flags", "links", "events"),
     *("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"),
@@ -35,9 +34,9 @@ _OF_SPAN = (
 
 
 def lines(spans: Spans) -> Iterator[str]:
-    """Yield documents of imported spans, one per line.
+    """Yield documents of OTLP's JSON with all spans of a folder, one per line.
 
-    Raises ``InputError`` where the folder is damaged.
+    Raises ``InputError`` if the folder is damaged.
     """
     resources = [_object(text, spans.name) for text in spans.resources()]
     scan = spans.scan().select(*TABLES["spans"])
@@ -49,10 +48,10 @@ def lines(spans: Spans) -> Iterator[str]:
 
 
 def _document(frame: pl.DataFrame, resources: list[dict[str, Any]], name: str) -> str:
-    """Return one document of spans, grouped by their resource and scope.
+    """Return the spans of ``frame`` as one document of OTLP's JSON, by resource and scope.
 
-    ``resources`` has the attributes of each resource by number; ``name`` is the folder's name in
-    messages.
+    ``resources`` has the attributes of each resource by its number; ``name`` is the name of the
+    folder in messages.
     """
     found: dict[str, dict[str, Any]] = {}
     scopes: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -111,7 +110,10 @@ def _span(row: Mapping[str, Any], extra: Mapping[str, Any], name: str) -> dict[s
 
 
 def _object(text: str | None, name: str) -> dict[str, Any]:
-    """Return the object that a JSON text holds; an empty object for null."""
+    """Return the object in a JSON text; an empty object for None.
+
+    Raises ``InputError``, with ``name`` as the folder's name, if the text holds no object.
+    """
     if text is None:
         return {}
     try:
@@ -119,5 +121,5 @@ def _object(text: str | None, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise InputError(f"{name}: attributes are not an object of JSON: {clean(text, 60)!r}")
+        raise InputError(f"{name}: attributes or extra are not a JSON object: {clean(text, 60)!r}")
     return found

@@ -7,12 +7,12 @@ from typing import Any
 
 
 def pairs(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return attributes as OTLP's list of keys and values."""
+    """Return ``attributes`` in OTLP's JSON: a list of objects with ``key`` and ``value``."""
     return [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
 
 
 def any_value(value: Any) -> dict[str, Any]:
-    """Return a JSON value as an ``AnyValue`` of OTLP; an empty ``AnyValue`` for null."""
+    """Return a value of JSON as an ``AnyValue`` of OTLP, which is empty for null."""
     if value is None:
         return {}
     if isinstance(value, list):

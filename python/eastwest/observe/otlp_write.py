@@ -24,18 +24,18 @@ from eastwest.errors import InputError
 from eastwest.observe.otlp_values import pairs
 from eastwest.results import Result
 
-#: Default for the time of the run's start: 2020-01-01, in seconds since 1970.
+#: Default date of the run's start, in seconds since 1970: 1 January 2020.
 BEGAN_S = 1_577_836_800
-#: Allowed range for the time of the run's start: 1980 to 2090, in seconds since 1970.
+#: Earliest and latest date of the run's start, in seconds since 1970: 1980 and 2090.
 EARLIEST_S, LATEST_S = 315_532_800, 3_786_912_000
-#: Number of spans after which a document ends, with the end of the transaction; a document is one
-#: line.
+#: Number of spans at which a document is complete; its last transaction is still finished. A
+#: document is one line.
 _SPANS = 5_000
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class _Side(NamedTuple):
-    """Side of a call: number of its SpanKind in trace.proto, and columns of its begin and end."""
+    """Side of a call: its number in ``SpanKind`` of trace.proto, and columns of start and end."""
 
     kind: int
     times: tuple[str, str]
@@ -47,13 +47,17 @@ _AT_CLIENT = _Side(3, ("sent_s", "done_s"))
 
 
 def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
-    """Yield documents of a run's transactions, one per line; raise ``InputError`` without any.
+    """Yield documents of OTLP's JSON with the transactions of a run, one per line.
 
-    ``began_s`` is the time of the run's start in seconds since 1970.
+    ``began_s`` is the date of the run's start in seconds since 1970. Raises ``InputError`` if no
+    transaction has finished.
     """
     calls = result.calls
     if not calls.height:
-        raise InputError(f'{result.path} has no transactions: they come from kind = "transactions"')
+        raise InputError(
+            f"{result.path} has no finished transactions: transactions come from a workload "
+            'of kind = "transactions"'
+        )
     clients = dict(
         zip(
             result.transactions.select("workload", "transaction").rows(),
@@ -75,7 +79,7 @@ def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
 
 
 class _Writer:
-    """Builder of a document: collects spans by their resource (service, component, host)."""
+    """Builder of documents: collects spans by their resource (service, component, host)."""
 
     def __init__(self, result: Result, began_s: int) -> None:
         topology = core.topology(result.scenario, str(result.path), str(shipped.DATA), [])
@@ -86,10 +90,10 @@ class _Writer:
         self.count = 0
 
     def add(self, row: dict[str, Any], caller: dict[str, Any] | None, client: int) -> None:
-        """Add the spans of a call, a row of the run's table ``calls``.
+        """Add the spans of a call; ``row`` is the call's row in the run's table ``calls``.
 
-        ``caller`` is the row of the calling call, None for the first call; ``client`` is the number
-        of the host that sent the first request, or −1.
+        ``caller`` is the row of the calling call, None for the first call of a transaction;
+        ``client`` is the number of the host that sends the first request, or −1 for no such host.
         """
         number = row["transaction"]
         trace = self._id(row["workload"], number, -1, "trace")[:32]
@@ -128,10 +132,11 @@ class _Writer:
         side: _Side,
         attributes: list[dict[str, Any]],
     ) -> None:
-        """Add a span of a call, a row of the run's table ``calls``.
+        """Add a span for one side of a call.
 
-        ``where``: service, component and host; ``ids``: ids of its trace, itself and its parent
-        (empty: none); ``side``: the side of the call on which it is recorded.
+        ``row`` is the call's row in the run's table ``calls``; ``where``: service, component and
+        number of the host; ``ids``: ids of the trace, of the span and of its parent (empty: none);
+        ``side``: the side of the call.
         """
         begin, end = (self.began_ns + round(row[time] * 1e9) for time in side.times)
         self.spans[where].append(
@@ -148,7 +153,10 @@ class _Writer:
         self.count += 1
 
     def document(self) -> str:
-        """Return the document of the spans added so far as one line, and start a new one."""
+        """Return the spans added since the last document as a new document, on one line.
+
+        The list of spans is then empty.
+        """
         found = []
         for (service, component, host), spans in self.spans.items():
             place = {

@@ -1,8 +1,8 @@
-"""Tables of metrics in many files with equal columns; the rows of the files are concatenated.
+"""Tables of metrics in many files with the same columns; the rows of the files are put together.
 
-An example is a Parquet or CSV file for each day. Only the requested columns are read, a few at a
-time, so a table may be larger than memory. The order of columns may differ between files, but every
-file must have all columns.
+An example is a Parquet or CSV file for each day. Only the requested columns are read, so a table
+may be larger than memory. The order of columns may differ between files, but every file must have
+all columns.
 """
 
 from __future__ import annotations
@@ -26,32 +26,35 @@ from eastwest.observe.metrics import (
 )
 from eastwest.units import clean
 
-#: Maximum number of files of which a table of metrics may consist.
+#: Maximum number of files of one table of metrics.
 MOST_FILES = 100_000
-#: Number of rows of each file from which the types of its columns are inferred.
+#: Number of first rows of each file from which the types of its columns are inferred.
 _LOOKED_AT = 10_000
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Table in several files: the files, and the names of metrics in the first file's order."""
+    """Table of metrics in several files; ``names`` are in the order of the first file."""
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
-    #: Name of the column of times; None where there is none.
+    #: Name of the column of times; None if the files have none.
     time: str | None
-    #: Remarks on columns that are left out because they are not numbers.
+    #: Remarks on columns that are left out because they do not hold numbers.
     notes: tuple[str, ...] = ()
 
     def place(self, name: str) -> int:
-        """Return the index of a metric's column; raise ``InputError`` with the nearest name."""
+        """Return the column number of the metric ``name``.
+
+        Raises ``InputError``, which names the nearest metric, if there is no such metric.
+        """
         return place_of(self.names, name)
 
     def read(self, names: Sequence[str] | None = None) -> Metrics:
-        """Return metrics of all files, in the order of their times.
+        """Return the metrics ``names`` (None: all) from all files, with rows in the order of time.
 
-        Raises ``InputError`` where they exceed the limit of values in memory.
+        Raises ``InputError`` if they have more values than memory may hold.
         """
         names = self.names if names is None else names
         wanted = [*([] if self.time is None else [self.time]), *names]
@@ -65,7 +68,7 @@ class Parts:
             parts.append(_part(of_frame(frame, self.time, path), names, path))
         if not parts:
             raise InputError(
-                f"{self.files[0]}: neither this file nor the files beside it have rows"
+                f"{self.files[0]}: neither this file nor the other files of the table have rows"
             )
         values = np.concatenate([part.values for part in parts])
         times = [part.times_s for part in parts if part.times_s is not None]
@@ -79,7 +82,11 @@ class Parts:
 
 
 def find(source: str | Path) -> list[Path]:
-    """Return the files of a folder, or those that match a glob, sorted by name."""
+    """Return the files of a table, sorted by name.
+
+    ``source`` is a folder, a glob or one file. Raises ``InputError`` if no file is found, or too
+    many.
+    """
     path = Path(source)
     if path.is_dir():
         found = [each for each in path.iterdir() if each.name.endswith(_ENDINGS)]
@@ -90,9 +97,8 @@ def find(source: str | Path) -> list[Path]:
         found = [Path(each) for each in fitting if Path(each).is_file()]
     if not found:
         raise InputError(
-            f"{clean(str(source), 200)}: there is no such file, no folder with files "
-            f"that end in {', '.join(_ENDINGS)}, and no file that matches it as a "
-            "glob"
+            f"{clean(str(source), 200)}: is neither a file, nor a folder with files that end in "
+            f"{', '.join(_ENDINGS)}, nor a glob that matches a file"
         )
     if len(found) > MOST_FILES:
         raise InputError(
@@ -103,7 +109,10 @@ def find(source: str | Path) -> list[Path]:
 
 
 def look(files: Sequence[Path], time: str | None = None) -> Parts:
-    """Return the files with their common columns; raise ``InputError`` where columns differ."""
+    """Return ``files`` as one table; raise ``InputError`` if their columns differ.
+
+    ``time`` is the name that the user gave for the column of times; None: it is recognised.
+    """
     first = files[0]
     frame = frame_of(first, rows=_LOOKED_AT)
     column, numeric = columns_of(frame, time, first)
@@ -128,7 +137,11 @@ def look(files: Sequence[Path], time: str | None = None) -> Parts:
 
 
 def _part(metrics: Metrics, names: Sequence[str], path: Path) -> Metrics:
-    """Return the metrics of a file in the order of ``names``."""
+    """Return the metrics of one file, with the columns in the order of ``names``.
+
+    Raises ``InputError`` if a column does not hold numbers; ``path`` is the file's name in the
+    message.
+    """
     for name in names:
         if name not in metrics.names:
             raise InputError(

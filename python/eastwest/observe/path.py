@@ -1,14 +1,15 @@
 """The critical path of a transaction, and the components to which its time belongs.
 
 The path is found backwards from the end. From a span and a time, the search takes the child that
-ended last but not after this time: the span waited for it last. The time between the child's end
-and the given time belongs to the span itself. The path continues in the child up to its start, and
-from there in the span again. The pieces add up to the duration of the root. A span that ends after
-its parent counts up to the parent's end.
+ended last, because the span waited for it last; a child that had not ended at this time counts as
+ended at this time. The time between the child's end and the given time belongs to the span itself.
+The path continues in the child up to the child's start, and from there in the span again. The
+pieces add up to the duration of the root. A span that ends after its parent counts up to the
+parent's end.
 
 On the client side of a call, the time before the called span began and after it ended belongs to
-the *network*: links, queues, and the stacks of both hosts. This part of the path needs spans of
-both sides.
+the *network*: links, queues, and the stacks of both hosts. This is only known for calls with spans
+of both sides.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from eastwest.observe.calls import Integers, parent_rows
 
 #: Maximum number of spans of one transaction that are analysed.
 MOST_SPANS = 100_000
-#: Maximum number of transactions whose times are added; if there are more, every n-th is analysed.
+#: Maximum number of transactions that are analysed; of more, every n-th one is.
 MOST_TRANSACTIONS = 20_000
-#: Name, in place of a service, to which the time on the network is attributed.
+#: Name used in place of a service for the time on the network.
 NETWORK = "(network)"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Interval of the critical path, spent by a span itself or by the network on its behalf."""
+    """Interval of the critical path (ns since 1970): time of span ``row``, or network time."""
 
     row: int
     start_ns: int
@@ -39,7 +40,7 @@ class Piece:
 
 
 class Forest:
-    """Trees of spans: parents, children and roots by row."""
+    """Trees of spans: the parent and children of each row of a table of spans, and the roots."""
 
     def __init__(self, spans: pl.DataFrame) -> None:
         self.parents: Integers = parent_rows(spans)
@@ -56,9 +57,9 @@ class Forest:
         self.roots = [row for row, parent in enumerate(self.parents.tolist()) if parent < 0]
 
     def tree(self, root: int) -> list[int]:
-        """Return the rows of a transaction, at most ``MOST_SPANS``: parents before children.
+        """Return the rows of a transaction's spans, parents first, at most ``MOST_SPANS``.
 
-        ``root`` is the row of its root; siblings are in the order of their starts.
+        ``root`` is the row of the root span. Siblings are in the order of their starts.
         """
         found: list[int] = []
         waiting = [root]
@@ -70,9 +71,9 @@ class Forest:
         return found
 
     def critical(self, root: int) -> list[Piece]:
-        """Return the critical path of a transaction, in the order of time.
+        """Return the critical path of a transaction as pieces in the order of time.
 
-        ``root`` is the row of its root span.
+        ``root`` is the row of the root span.
         """
         pieces: list[Piece] = []
         # Intervals still to be divided into pieces: (row of the span, start in ns, end in ns)
@@ -98,15 +99,15 @@ class Forest:
         return sorted(pieces, key=lambda piece: (piece.start_ns, piece.end_ns, piece.row))
 
     def _alone(self, row: int) -> bool:
-        """Whether the span can be the client side of a call: not a root, with a single child."""
+        """Whether span ``row`` can be the client side of a call: no root, a single child."""
         below = self.children.get(row, ())
         return len(below) == 1 and self.parents[row] >= 0
 
 
 def time_by_service(forest: Forest) -> tuple[dict[str, float], int]:
-    """Return seconds on critical paths by service or network, and the number of transactions.
+    """Return (seconds on critical paths by service or network, number of analysed transactions).
 
-    Of more than ``MOST_TRANSACTIONS``, every n-th is analysed and counted.
+    Of more than ``MOST_TRANSACTIONS`` transactions, every n-th is analysed.
     """
     step = -(-len(forest.roots) // MOST_TRANSACTIONS)
     roots = forest.roots[:: max(1, step)]

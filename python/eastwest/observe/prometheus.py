@@ -1,8 +1,8 @@
 """Metrics from a Prometheus server, through its HTTP API (``/api/v1/query_range``).
 
-A series becomes a column called ``name{label="value", …}`` with its labels in order; labels that
-have one value in all series (mostly ``instance`` and ``job``) are left out. The server's answers
-are untrusted: their size is bounded, and names are treated as text.
+A series becomes a column called ``name{label="value", …}`` with its labels in alphabetical order;
+labels that have the same value in all series (mostly ``instance`` and ``job``) are left out. The
+server's answers are untrusted: their size is limited, and names are treated as text.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from eastwest.units import clean
 _MOST_POINTS = 10_000
 _LARGEST_ANSWER = 512 * 1024 * 1024
 _PATIENCE_S = 60
-#: Maximum number of warnings of the server that are reported for each request and kind.
+#: Maximum number of remarks of the server that are shown for each request, of each kind.
 _MOST_REMARKS = 5
-#: Pattern of the names of counters, recognised by their suffix (Prometheus, "Metric and label
+#: Pattern of the names of counters, which have one of these suffixes (Prometheus, "Metric and label
 #: naming"; OpenMetrics).
 _COUNTED = re.compile(r"[^{]*(?:_total|_count|_sum|_bucket)(?:\{.*)?", re.DOTALL)
 
@@ -39,7 +39,7 @@ _Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class _Answer:
-    """Answer of a server: label sets, their times (s) and values as two rows, and remarks."""
+    """Answer of the server: pairs (labels, array of two rows: times in s, values); remarks."""
 
     series: list[tuple[dict[str, str], Numbers]]
     notes: list[str]
@@ -48,11 +48,11 @@ class _Answer:
 def fetch(
     url: str, query: str, start_s: float, end_s: float, step_s: float, *, rates: bool = True
 ) -> Metrics:
-    """Return all series of a query from ``start_s`` to ``end_s``, every ``step_s``.
+    """Return all series of a PromQL query from ``start_s`` to ``end_s``, every ``step_s`` seconds.
 
-    Times are seconds since 1970. With ``rates``, series that are counters by their names become
-    rates per second. Raises ``InputError`` with the server's message if the server refuses the
-    query, and if it has no series for the query.
+    Times are seconds since 1970. With ``rates``, counters become rates per second (see ``rated``).
+    Raises ``InputError`` if the times are not valid, if the server refuses the query (with the
+    server's message), or if it has no series for the query.
     """
     if not (math.isfinite(start_s) and math.isfinite(end_s) and start_s < end_s):
         raise InputError(f"the end ({end_s} s) must be after the start ({start_s} s)")
@@ -80,13 +80,13 @@ def fetch(
 
 
 def rated(metrics: Metrics) -> Metrics:
-    """Return metrics with counters as rates per second; the first row is lost.
+    """Return the metrics with counters converted to rates per second; the first row is lost.
 
-    A value below the previous value means that the counter was reset, as in Prometheus. A counter
-    is recognised only by its name; a note tells how many metrics were taken for counters.
+    A counter is recognised only by its name; a note states the number of counters. A value below
+    the previous value means that the counter was reset and has counted from 0, as in Prometheus.
     """
     if metrics.times_s is None or len(metrics.times_s) < 2:
-        raise InputError("rates need at least two times")
+        raise InputError("rates need a table with at least two times")
     gaps = np.diff(metrics.times_s)
     values: Numbers = metrics.values[1:].copy()
     resets, counters = 0, []
@@ -102,19 +102,22 @@ def rated(metrics: Metrics) -> Metrics:
         some = clean(counters[0], 60)
         notes.append(
             f"{len(counters):,} metrics are counters by their names (_total, _count, "
-            f"_sum, _bucket), such as {some}: they are shown as rates per second"
+            f"_sum, _bucket), such as {some}: these are converted to rates per second"
         )
     if resets:
         notes.append(
             f"{resets:,} values of these counters are below the previous value: the "
-            "counter was reset there, and its count between the two values is "
-            "unknown"
+            "counter was reset there, and its rate is computed as if it had counted from "
+            "0 since the previous value"
         )
     return Metrics(metrics.names, values, metrics.times_s[1:], tuple(notes))
 
 
 def _named(series: Mapping[_Labels, Numbers]) -> dict[str, tuple[Numbers, Numbers]]:
-    """Return (times in s, values) of each series by a name that distinguishes it."""
+    """Return (times in s, values) of each series by its name.
+
+    The name contains only the labels that are not the same in all series.
+    """
     every = [dict(labels) for labels in series]
     shared = {
         (key, value)
@@ -132,7 +135,7 @@ def _named(series: Mapping[_Labels, Numbers]) -> dict[str, tuple[Numbers, Number
 
 
 def series_name(name: str, labels: Mapping[str, str]) -> str:
-    """Return the name of a series as Prometheus writes it."""
+    """Return the name of a series with its labels, as Prometheus writes it."""
     if not labels:
         return name
     inner = ",".join(
@@ -142,9 +145,10 @@ def series_name(name: str, labels: Mapping[str, str]) -> str:
 
 
 def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) -> _Answer:
-    """Return one answer of the server: labels and points of each series, and its remarks.
+    """Return the server's answer to one request.
 
-    Times are in seconds since 1970; ``step_s`` is the time between points.
+    ``start_s`` and ``end_s`` are in seconds since 1970; ``step_s`` is the time between points.
+    Raises ``InputError`` if the server cannot be reached or refuses the query.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
@@ -175,7 +179,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
         whole = json.loads(content)
         data = whole["data"]
         if data["resultType"] != "matrix":
-            raise InputError(f"{clean(query)!r} gives no series over time")
+            raise InputError(f"the query {clean(query)!r} has no series over time as its result")
         return _answer(data["result"], [*_remarks(whole, "warnings"), *_remarks(whole, "infos")])
     except InputError:
         raise
@@ -184,10 +188,9 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
 
 
 def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
-    """Return the series of an answer; native histograms are left out and counted in a note.
+    """Return the series of an answer; native histograms are left out, with a note.
 
-    ``result`` is the list ``data.result`` of the JSON; ``notes`` are remarks to which others are
-    added.
+    ``result`` is the list ``data.result`` of the JSON; ``notes`` gets further remarks added.
     """
     found, histograms = [], 0
     for each in result:
@@ -207,7 +210,7 @@ def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
 
 
 def _remarks(answer: dict[str, Any], kind: str) -> list[str]:
-    """Return the server's remarks on its answer, for instance that a part of it is missing.
+    """Return the server's remarks on its answer, for instance that a part of the answer is missing.
 
     ``kind`` is the key of the remarks: ``warnings`` or ``infos``.
     """

@@ -1,7 +1,8 @@
 """Remarks of a reader on the spans of a file, with the file's name and the current line.
 
-Functions deep inside a reader (attributes, links) find values that cannot be stored as recorded.
-They get a ``Remarks`` object instead of the account, the name of the file and the line number.
+Functions deep inside a reader (for attributes, links …) find values that cannot be stored as
+recorded. They report them to a ``Remarks`` object, which adds the name of the file and the line
+number.
 """
 
 from __future__ import annotations
@@ -10,34 +11,37 @@ from eastwest.account import Account
 
 
 class Remarks:
-    """Adds remarks to the account of an import, with the file and the line that is being read."""
+    """Adds remarks to the account of an import, with the file and the current line."""
 
     def __init__(self, file: str, problems: Account) -> None:
         self.file = file
         self.problems = problems
-        #: Line from 1; 0 means the whole file, where a format has no lines.
+        #: Number of the current line, from 1; 0 stands for the whole file if its format has no
+        #: lines.
         self.line = 0
 
     def note(self, reason: str, found: object = "", consequence: str = "", rows: int = 1) -> None:
-        """Report a remark on ``rows`` spans or parts of spans; the spans stay in the data.
+        """Report that ``rows`` spans, or parts of spans, have a remarkable value; the spans stay.
 
-        ``found`` is an example of a value, ``consequence`` what the remark means for results.
+        ``reason`` says what was found, ``found`` is an example of a value, ``consequence`` says
+        what it means for results.
         """
         text = str(found)[:60] if found != "" else ""
         self.problems.note(self.file, self.line, reason, text, rows, consequence)
 
     def change(self, reason: str, consequence: str, found: object = "", rows: int = 1) -> None:
-        """Report ``rows`` spans whose meaning changes; raises ``InputError`` unless lossy.
+        """Report that the meaning of ``rows`` spans changes; raise ``InputError`` unless lossy.
 
-        ``consequence`` says what they become, ``found`` is an example of a value.
+        ``reason`` says what was found, ``consequence`` what the spans become; ``found`` is an
+        example of a value.
         """
         text = str(found)[:60] if found != "" else ""
         self.problems.change(self.file, self.line, reason, consequence, text, rows)
 
     def bad(self, reason: str, found: str = "") -> None:
-        """Report a span that is left out.
+        """Report a span that is left out, because of a wrong value ``found``.
 
-        ``found`` is a wrong value of it. Raises ``InputError`` if damaged spans stop the import.
+        Raises ``InputError`` if the import must stop at damaged spans.
         """
         self.problems.bad(
             self.file,

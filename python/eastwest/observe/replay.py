@@ -5,7 +5,7 @@
   component, priority, payload bytes and transaction (Gusat et al., *Benchmarking the
   Ethernet-Federated Datacenter*, section 1);
 - ``workload.json``: the source, the origin of sizes, and the fitted hierarchy;
-- ``scenario.toml``: a fabric for the replay, and ``sort.toml``: the replay beside a Hadoop sort;
+- ``scenario.toml``: a fabric for the replay, and ``sort.toml``: the replay while Hadoop sorts;
 - ``what-if.toml`` and ``customers.toml``: cases to compare, and ``sweep.toml``: a sweep along the
   axes of the study (topology, traffic), as a start for other sweeps.
 """
@@ -34,7 +34,7 @@ from eastwest.observe.load import Spans
 from eastwest.spreadsheet import text_cell
 from eastwest.traces.source import Told
 
-#: Format of the folders of workloads that this version writes: ``format`` in ``workload.json``.
+#: Number of the format of folders of workloads, stored as ``format`` in ``workload.json``.
 WORKLOAD_FORMAT = 1
 #: Name of the file that describes the workload.
 ABOUT = "workload.json"
@@ -42,10 +42,10 @@ ABOUT = "workload.json"
 TABLE = "transactions.tsv"
 #: Name of the file with all messages, in the trace format of the study (Gusat et al.).
 MESSAGES = "messages.csv"
-#: Priority of all messages in the study's format, because spans have none.
+#: Priority of all messages in ``messages.csv``; spans state no priorities.
 PRIORITY = 0
 
-#: Columns of ``transactions.tsv``, in their order.
+#: Names of the columns of ``transactions.tsv``, in this order.
 COLUMNS = (
     "transaction",
     "call",
@@ -61,27 +61,29 @@ COLUMNS = (
     "rest_s",
     "waited",
 )
-#: Columns of spans that are not read, because a workload does not use them.
+#: Columns of spans that are not read, because a workload does not depend on them.
 _UNUSED = ("resource", "extra", "shift_ns")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_NAME = 200
-#: Number of hosts per leaf switch of the generated scenario.
+#: Number of hosts per leaf switch in the generated scenarios.
 _PER_LEAF = 6
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings for the workload that is derived from spans."""
+    """Settings of ``write``: how the workload is derived from spans."""
 
-    #: How the time between the two sides of a call counts: a value of ``book.BETWEEN``.
+    #: How the time between client side and server side of a call counts: a value of
+    #: ``book.BETWEEN``.
     between: str
-    #: Rule for the payload bytes of requests whose size the spans do not state.
+    #: Payload bytes of requests whose size is not known from spans: a rule for ``sizes.size_rule``.
     request: str = sizes.REQUEST
-    #: Rule for the payload bytes of responses whose size the spans do not state.
+    #: Payload bytes of responses whose size is not known from spans: a rule for
+    #: ``sizes.size_rule``.
     response: str = sizes.RESPONSE
     #: Number of transactions to synthesise; None: the recorded transactions are replayed.
     transactions: int | None = None
-    #: Method of the synthesis: one of ``synthetic.DRAWS``.
+    #: Method by which transactions are synthesised: one of ``synthetic.DRAWS``.
     how: str = "trees"
     seed: int = 1
 
@@ -89,10 +91,10 @@ class Wanted:
 def write(
     spans: Spans, out: Path, wanted: Wanted, *, force: bool = False, told: Told | None = None
 ) -> dict[str, Any]:
-    """Write the folder of a workload and return the content of ``workload.json``.
+    """Write the folder of a workload that is derived from ``spans``; return its ``workload.json``.
 
-    Raises ``InputError`` for wrong settings or spans, and ``FolderError`` where the folder cannot
-    be made.
+    ``told`` is called with the name of the current step and the share done. Raises ``InputError``
+    for wrong settings or spans, and ``FolderError`` if the folder cannot be created.
     """
     seed = wanted.seed
     rules = sizes.size_rule(wanted.request), sizes.size_rule(wanted.response)
@@ -112,7 +114,7 @@ def write(
         if not len(gaps.values):
             raise InputError(
                 f"{spans.name}: has a single transaction, so the time between arrivals "
-                "is unknown and no further transactions can be synthesised"
+                "is not known, and transactions cannot be synthesised"
             )
         book = synthetic.synthetic(book, gaps, wanted.transactions, wanted.how, seed)
     say("writing", 0.7)
@@ -147,7 +149,7 @@ def _write_folder(place: NewFolder, book: Book, about: dict[str, Any]) -> None:
 
 
 def table(book: Book) -> Iterator[str]:
-    """Yield the lines of ``transactions.tsv``."""
+    """Yield the lines of ``transactions.tsv``: the columns, then one line per call."""
     yield "\t".join(COLUMNS) + "\n"
     for tree in book.trees:
         name = text_cell(named(tree.name))
@@ -171,7 +173,10 @@ def table(book: Book) -> Iterator[str]:
 
 
 def messages(book: Book) -> Iterator[str]:
-    """Yield the lines of ``messages.csv``, ordered by time within each transaction."""
+    """Yield the text of ``messages.csv``: the columns, then the lines of one transaction at a time.
+
+    The messages of a transaction are in the order of time.
+    """
     yield "timestamp_s,source,destination,priority,burst_bytes,transaction\n"
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
@@ -195,13 +200,16 @@ def messages(book: Book) -> Iterator[str]:
 
 
 def seconds(time_ns: int) -> str:
-    """Return nanoseconds as text in seconds, exact and without trailing zeros."""
+    """Return a time in ns as a text in seconds, exact and without trailing zeros."""
     whole, rest = divmod(time_ns, 10**9)
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
 def named(text: str) -> str:
-    """Return a name without control characters, cut to ``_MOST_NAME`` characters."""
+    """Return a name for a table: at most ``_MOST_NAME`` characters of ``text``.
+
+    Control characters become spaces. An empty name becomes ``(unknown)``.
+    """
     return _CONTROL.sub(" ", text).strip()[:_MOST_NAME] or UNKNOWN
 
 
@@ -234,9 +242,10 @@ def _about(
 
 
 def fabric(components: int, rate: str) -> str:
-    """Return the TOML of a fabric of two or more racks: a host per component, and a spare host.
+    """Return the TOML of a leaf-spine fabric for the replay, with a workload of transactions.
 
-    ``rate`` is the rate of the hosts' links, such as ``10 Gbit/s``.
+    It has two or more racks, and more hosts than ``components``. The components are placed on all
+    hosts but ``h0``. ``rate`` is the rate of the hosts' links, such as ``10 Gbit/s``.
     """
     leaves = max(2, -(-(components + 1) // _PER_LEAF))
     return f"""\
@@ -261,7 +270,7 @@ hosts = ["h1..h{leaves * _PER_LEAF - 1}"]
 
 
 def scenario(components: int) -> str:
-    """Return the scenario of the replay on a fabric without other traffic."""
+    """Return the TOML of a scenario that replays the transactions without other traffic."""
     return f"""\
 # The recorded transactions on a leaf-spine fabric with a host for each component.
 # Change it as you like; what-if.toml has cases to compare.
@@ -273,7 +282,10 @@ seed = 1
 
 
 def beside_a_sort(components: int) -> str:
-    """Return the scenario of the replay while Hadoop sorts on the same hosts."""
+    """Return the TOML of a scenario that replays the transactions while Hadoop sorts.
+
+    The sort uses the same hosts.
+    """
     return f"""\
 # The recorded transactions while Hadoop sorts on the same hosts, which have slower links.
 schema = 1
@@ -329,8 +341,8 @@ scenario = "sort.toml"
 set = { "fabric.scheduler" = "strict-priority" }
 """
 
-#: Content of ``customers.toml``: more customers than recorded, and components with a limited number
-#: of processors.
+#: Content of ``customers.toml``: cases with more customers than recorded, and with components that
+#: have a limited number of processors.
 CUSTOMERS = """\
 # Cases for `eastwest observe what-if FOLDER/customers.toml`.
 scenario = "scenario.toml"
@@ -356,7 +368,7 @@ name = "… with any number"
 set = { "workload.transactions.speed" = 4 }
 """
 
-#: Content of ``sweep.toml``: a sweep along the axes of the study's benchmark.
+#: Content of ``sweep.toml``: a sweep over topologies and traffic, as in the study's benchmark.
 SWEEP = """\
 # Topology × traffic, every metric of a run in one table: eastwest sweep FOLDER/sweep.toml
 sweep = 1

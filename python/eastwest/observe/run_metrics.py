@@ -1,9 +1,9 @@
 """Metrics of a run over time, as a monitoring system of a real data centre would record them.
 
-They derive from the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
+They are computed from tables that are sampled at the run's interval (``traffic``, ``link_samples``,
 ``queues``, ``power``) and from tables with a row for each event (``flows``, ``events``, ``tasks``,
 ``transactions``, ``calls``). Events, and packets of captured ports, are counted up to the end of
-each interval. Results that are already stored are read; nothing is simulated.
+each interval. The stored results of a run are read; nothing is simulated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Series:
-    """Time series of a metric family: labels, and the value at the end of each interval."""
+    """Time series of a metric family: its labels, and the value at the end of each interval."""
 
     labels: dict[str, str]
     values: Numbers
@@ -43,7 +43,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Family:
-    """Metric family: name, kind, help text, and the series that differ in their labels."""
+    """Metric family: name, kind, help text, and its series, which differ in their labels."""
 
     #: Name of the family; OpenMetrics appends ``_total`` to the name of a counter.
     name: str
@@ -53,7 +53,7 @@ class Family:
 
     @property
     def sample(self) -> str:
-        """Name of the family's samples, with ``_total`` if it is a counter."""
+        """Name of the samples of the family; it ends in ``_total`` for a counter."""
         return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
 
 
@@ -69,7 +69,7 @@ def times_of(result: Result) -> Numbers:
 
 
 def families(result: Result) -> list[Family]:
-    """Return all metrics of a run over time; families without a series are left out."""
+    """Return all metrics of a run over time; a family without any series is left out."""
     times = times_of(result)
     series = 2 * len(result.links) + 50
     if series * len(times) > MOST_VALUES:
@@ -85,7 +85,10 @@ def families(result: Result) -> list[Family]:
 
 
 def metrics(result: Result) -> Metrics:
-    """Return all metrics of a run by their exported names; counters become rates per second."""
+    """Return all metrics of a run under their exported names, with counters as rates per second.
+
+    The first sampled interval is lost, because a rate needs two values.
+    """
     columns = {
         series_name(family.sample, series.labels): series.values
         for family in families(result)
@@ -96,7 +99,7 @@ def metrics(result: Result) -> Metrics:
 
 
 def host_names(result: Result) -> list[str]:
-    """Return the names of the hosts in the order of their numbers."""
+    """Return the names of the hosts of a run; the index is the number of the host."""
     links = result.links.sort("link")
     return links.filter(links["tier"] == "host-up")["src"].to_list()
 
@@ -125,7 +128,7 @@ def _links(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _flows(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the families of messages by workload and purpose, and by class and purpose.
+    """Yield the metric families of messages, by workload and by class, always with the purpose.
 
     ``times`` are the ends of the sampled intervals in simulated seconds.
     """
@@ -148,7 +151,8 @@ def _flows(result: Result, times: Numbers) -> Iterator[Family]:
             yield Family(f"{stem}_{name}", Kind.COUNTER, f"{text}, by {by}.", rows)
 
 
-#: Sums over messages: name, help text, and the weight of each message.
+#: Sums over messages: last part of the name, help text, and a function that returns the weight of
+#: each message (None: 1).
 _FLOW_SUMS: tuple[tuple[str, str, Callable[[pl.DataFrame], Numbers | None]], ...] = (
     ("completed", "Messages that have arrived completely", lambda _: None),
     (
@@ -210,7 +214,7 @@ def _power(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the families of transactions by workload.
+    """Yield the metric families of transactions, with a series for each workload.
 
     ``times`` are the ends of the sampled intervals in simulated seconds.
     """
@@ -232,7 +236,7 @@ def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _components(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the family of core time by component.
+    """Yield the metric family of core time, with a series for each component and host.
 
     ``times`` are the ends of the sampled intervals in simulated seconds.
     """
@@ -246,7 +250,7 @@ def _components(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _packets(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the family of packets at captured ports (``measure.capture``).
+    """Yield the metric family of packets, with a series for each port in ``measure.capture``.
 
     ``times`` are the ends of the sampled intervals in simulated seconds.
     """
@@ -262,9 +266,10 @@ def _packets(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return the index of the interval of each time in ``at``; ``len(times)`` if after the last.
+    """Return an array: for each time in ``at`` the index of its interval.
 
-    ``times`` are the ends of the intervals; all times are in simulated seconds.
+    ``times`` are the ends of the intervals; all times are in simulated seconds. The index is
+    ``len(times)`` for times after the last interval.
     """
     # Rounding must not move a time at the end of an interval into the next one.
     slack = 1e-9 * max(1.0, float(times[-1]))
@@ -272,9 +277,10 @@ def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.i
 
 
 def _counted(at: Numbers, times: Numbers, weight: Numbers | None = None) -> Numbers:
-    """Return the number of events up to the end of each interval, or the sum of their weights.
+    """Return an array: the number of events up to the end of each interval, or the sum of weights.
 
-    ``at`` are the times of the events, ``times`` the ends of the intervals, in simulated seconds.
+    ``at`` are the times of the events, ``times`` the ends of the intervals, in simulated seconds;
+    ``weight`` has the weight of each event (None: 1).
     """
     found = np.bincount(_places(at, times), weights=weight, minlength=len(times) + 1)
     return found[: len(times)].cumsum().astype(np.float64)

@@ -1,6 +1,6 @@
 """Selects the metrics that explain a target metric, from a table of time series.
 
-The result is a list of metrics, best first, with the reasons for each.
+The result is a list of metrics, best first, with relevance, redundancy, score and lag of each.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from eastwest.observe.metrics import Metrics, Numbers
 from eastwest.observe.mrmr import Scheme
 from eastwest.units import clean
 
-#: Minimum number of rows from which metrics are selected.
+#: Minimum number of rows for a selection of metrics.
 FEWEST_ROWS = 20
 MOST_REPLICATES = 10_000
 
 
 class Method(StrEnum):
-    """Method by which mutual information is estimated (see ``information``)."""
+    """Method by which mutual information is estimated (see the module ``information``)."""
 
     DISCRETISED = "discretised"
     NEIGHBOURS = "neighbours"
@@ -47,7 +47,7 @@ class Wanted:
     count: int = 10
     scheme: Scheme = Scheme.DIFFERENCE
     method: Method = Method.DISCRETISED
-    #: Number of classes into which a metric is cut; None: derived from the number of rows.
+    #: Maximum number of classes into which a metric is cut; None: computed from the number of rows.
     bins: int | None = None
     #: Number k of nearest neighbours, for the method ``neighbours``.
     neighbours: int = 3
@@ -55,9 +55,10 @@ class Wanted:
     lags: int = 0
     #: Globs of metrics that are excluded.
     exclude: tuple[str, ...] = ()
-    #: Maximum share (0 to 1) of missing values of a candidate; metrics above it are excluded.
+    #: Largest share (0 to 1) of missing values in a candidate; metrics with a larger share are
+    #: excluded.
     most_missing: float = 0.2
-    #: Number of bootstrap replicates: selections on resampled rows; 0: none.
+    #: Number of bootstrap replicates, which are selections on resampled rows; 0: no bootstrap.
     bootstrap: int = 0
     seed: int = 1
 
@@ -76,7 +77,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Selected metric: its relevance and redundancy in nats, and its lag in rows."""
+    """Selected metric, with relevance and redundancy in nats, score, and lag in rows."""
 
     metric: str
     relevance: float
@@ -84,13 +85,16 @@ class Chosen:
     score: float
     #: Number of rows by which the metric leads the target.
     lag: int
-    #: Share of bootstrap selections with this metric; None without a bootstrap.
+    #: Share of the bootstrap replicates that select this metric, 0 to 1; None without a bootstrap.
     frequency: float | None
 
 
 @dataclass(frozen=True)
 class Merged:
-    """Metric with ties: its number of distinct values, and the smaller number of classes in use."""
+    """Metric whose equal values leave classes empty.
+
+    ``values`` is its number of distinct values, ``classes`` the smaller number of classes in use.
+    """
 
     metric: str
     values: int
@@ -99,13 +103,13 @@ class Merged:
 
 @dataclass(frozen=True)
 class Selection:
-    """Metrics selected for a target, best first, and the metrics that were excluded."""
+    """Result: metrics selected for a target, best first, and metrics that were excluded."""
 
     target: str
     chosen: tuple[Chosen, ...]
     rows: int
     candidates: int
-    #: Number of classes into which a metric is cut at most.
+    #: Maximum number of classes into which a metric is cut.
     bins: int
     #: Names of the metrics that were excluded because they are constant.
     constant: tuple[str, ...]
@@ -114,16 +118,16 @@ class Selection:
     #: Number of candidates in which missing values were filled with the previous value.
     filled: int
     notes: tuple[str, ...]
-    #: Agreement of the selections on bootstrap replicates: 1 when all are equal, about 0 when they
-    #: agree only by chance; None without a bootstrap.
+    #: Agreement of the selections on bootstrap replicates: 1 if all are equal, about 0 if they
+    #: agree no more than by chance; None without a bootstrap.
     stability: float | None
-    #: Relevance of every candidate by its name: mutual information with the target, in nats.
+    #: Mutual information of every candidate with the target, in nats, by the candidate's name.
     relevance: dict[str, float]
-    #: Metrics with fewer classes than requested, because equal values share a class.
+    #: Metrics with fewer used classes than requested, because equal values leave classes empty.
     merged: tuple[Merged, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the whole selection as an object for JSON."""
+        """Return the selection as an object for JSON, without the list of all relevances."""
         chosen = [
             {
                 "metric": each.metric,
@@ -158,12 +162,12 @@ def select(
     *,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Selection:
-    """Return the metrics with most information about ``target`` and least redundancy.
+    """Return the metrics that have much information about ``target`` and little in common.
 
-    Rows without a value of the target are left out. Metrics that are constant, or lack more than
-    ``most_missing`` of their values, are excluded; smaller gaps are filled with the previous value,
-    as monitoring systems do, and at the beginning with the first value. ``progress`` gets the name
-    of the current step and the share done. Raises ``InputError`` where no candidate is left.
+    Rows without a value of the target are left out. A metric is excluded if it is constant or lacks
+    more than ``most_missing`` of its values; smaller gaps are filled with the previous value, as in
+    monitoring systems, or at the beginning with the first value. ``progress`` is called with the
+    name of the current step and the share done. Raises ``InputError`` if no candidate is left.
     """
     wanted = wanted or Wanted()
     metrics.place(target)
@@ -182,7 +186,7 @@ def select(
 
 
 def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
-    """Return remarks on rows with equal times or at uneven steps of time."""
+    """Return remarks on rows with equal times, and on lags over uneven steps of time."""
     if metrics.times_s is None or len(metrics.times_s) < 2:
         return ()
     gaps = np.diff(metrics.times_s)
@@ -202,14 +206,14 @@ def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Told:
-    """Facts about a block of candidates: names, lags, and the metrics that were excluded."""
+    """Facts about a block of candidates: names, lags, and metrics that were excluded."""
 
     names: tuple[str, ...]
     #: Number of rows by which each candidate leads the target.
     lags: tuple[int, ...]
-    #: Number of rows with a value of the target, less the rows lost to lags.
+    #: Number of rows with a value of the target, without the rows that lags cost.
     rows: int
-    #: Number of classes into which a metric is cut at most.
+    #: Maximum number of classes into which a metric is cut.
     bins: int
     #: Names of the metrics that were excluded because they are constant.
     constant: tuple[str, ...]
@@ -219,30 +223,30 @@ class Told:
     filled: int
     #: Names of the candidates whose values equal those of the target in all rows.
     same: tuple[str, ...]
-    #: Candidates, or the target, in which several distinct values share a class.
+    #: Candidates, or the target, whose equal values leave classes empty.
     merged: tuple[Merged, ...] = ()
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some candidates with gaps filled, delayed by their lags; the last column is the target."""
+    """Block of candidates, with gaps filled and shifted by their lags; last column: the target."""
 
     told: Told
     values: Numbers
 
 
 def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
-    """Return all metrics except the target as candidates, ready for the selection; maybe none.
+    """Return a block with all metrics but the target as candidates; there may be none.
 
-    The preparation of a candidate does not depend on the others. Raises ``InputError`` if the
+    The preparation of a candidate does not depend on other candidates. Raises ``InputError`` if the
     target is constant, or if there are too few rows.
     """
     table = _prepared(metrics, target, wanted.most_missing)
     rows = len(table.target) - wanted.lags
     if rows < FEWEST_ROWS:
         raise InputError(
-            f"{clean(target, 80)}: {rows} rows remain (rows with a value of the "
-            f"target, less the rows lost to lags), but at least {FEWEST_ROWS} are "
+            f"{clean(target, 80)}: {rows} rows can be used (rows with a value of the "
+            f"target, without the rows that lags cost), but at least {FEWEST_ROWS} are "
             "needed"
         )
     by_distance = wanted.method is Method.NEIGHBOURS
@@ -269,7 +273,7 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
 
 
 def _merged(names: Sequence[str], values: Numbers, bins: int) -> tuple[Merged, ...]:
-    """Return the metrics with ties: fewer used classes than requested and than distinct values.
+    """Return the metrics whose equal values leave classes empty.
 
     ``values`` has a column for each of ``names``; ``bins`` is the requested number of classes.
     """
@@ -278,12 +282,12 @@ def _merged(names: Sequence[str], values: Numbers, bins: int) -> tuple[Merged, .
 
 
 def refuse_nothing(blocks: Sequence[Told], wanted: Wanted) -> None:
-    """Raise ``InputError`` where no candidate is left."""
+    """Raise ``InputError`` if no block has a candidate."""
     if not any(block.names for block in blocks):
         constant = sum(len(block.constant) for block in blocks)
         missing = sum(len(block.missing) for block in blocks)
         raise InputError(
-            f"no metric is left to select from: {constant} are constant, {missing} "
+            f"no metric is left to select from: {constant} metrics are constant, {missing} "
             f"lack more than {wanted.most_missing:.0%} of their values"
         )
 
@@ -296,11 +300,11 @@ def selection(
     often: Sequence[float] | None,
     stable: float | None,
 ) -> Selection:
-    """Return the selection, put together from its parts.
+    """Return the selection, built from the results of all blocks.
 
-    ``picks`` number the candidates consecutively through all blocks. ``often`` is the share of
-    replicates that select each candidate, ``stable`` their agreement; both None without a
-    bootstrap.
+    ``picks`` and ``relevance`` number the candidates consecutively through all blocks. ``often``
+    has for each candidate the share of bootstrap replicates that select it; ``stable`` is the
+    agreement of the replicates. Both are None without a bootstrap.
     """
     names = [name for block in blocks for name in block.names]
     lags = [lag for block in blocks for lag in block.lags]
@@ -342,10 +346,10 @@ class _Table:
 
 
 def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
-    """Return the candidates with gaps filled, and the target, in rows with a target value.
+    """Return the candidates and the target, in the rows in which the target has a value.
 
     Candidates that are constant, or lack more than the share ``most_missing`` of their values, are
-    excluded.
+    excluded. Gaps of the others are filled.
     """
     place = metrics.place(target)
     there = ~np.isnan(metrics.values[:, place])
@@ -374,7 +378,7 @@ def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
 
 
 def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numbers:
-    """Return values with gaps filled by the previous value; at the start by the first value.
+    """Return ``values`` with gaps filled by the previous value, at the start by the first value.
 
     ``gaps`` marks the missing values.
     """
@@ -386,9 +390,10 @@ def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numb
 def estimator_of(
     block: Block, values: Numbers, columns: Sequence[int] | NDArray[np.int64], wanted: Wanted
 ) -> Estimator:
-    """Return an estimator of mutual information between some columns of a block.
+    """Return an estimator of the mutual information between columns of a block.
 
-    ``values`` is an array (chosen rows, all columns); ``columns`` has the indices of the columns.
+    ``values`` is an array (rows to use, all columns of the block); ``columns`` has the indices of
+    the columns that the estimator needs.
     """
     some = values[:, columns]
     if wanted.method is Method.DISCRETISED:
@@ -401,9 +406,9 @@ def estimator_of(
 def _selected(
     estimator: Estimator, candidates: int, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float], list[mrmr.Pick]]:
-    """Return the relevance of all candidates, and the selected ones.
+    """Return (relevance of each candidate in nats, selected candidates).
 
-    The first ``candidates`` columns of the estimator are the candidates; the last one is the
+    The first ``candidates`` columns of the estimator are the candidates, the next one is the
     target.
     """
     count = min(wanted.count, candidates)
@@ -429,7 +434,7 @@ def _selected(
 def _bootstrap(
     block: Block, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float] | None, float | None]:
-    """Return the share of the replicates that select each candidate, and the stability.
+    """Return (share of the replicates that select each candidate, stability).
 
     Both are None without a bootstrap.
     """
@@ -458,8 +463,8 @@ def varying(values: Numbers) -> NDArray[np.int64]:
 def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
     """Return the indices of the rows of a bootstrap replicate.
 
-    ``rows`` is the number of rows of the table, ``replicate`` the number of the replicate, from 0.
-    For the method ``neighbours`` each row occurs at most once.
+    ``rows`` is the number of rows of the table; ``replicate`` is the number of the replicate, from
+    0. For the method ``neighbours``, each row occurs at most once.
     """
     drawn = stability.resampled(rows, stability.default_block(rows), wanted.seed, replicate)
     # A repeated row would be its own nearest neighbour, at distance 0.
@@ -467,9 +472,9 @@ def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
 
 
 def _notes(same: Sequence[str], target: str) -> tuple[str, ...]:
-    """Return a warning for each candidate that equals the target."""
+    """Return a remark for each candidate in ``same``, whose values equal those of the target."""
     return tuple(
-        f"{clean(name, 80)} equals {clean(target, 80)} in all rows: exclude it, unless you search "
-        "for copies"
+        f"{clean(name, 80)} equals the target {clean(target, 80)} in all rows: exclude it, unless "
+        "you search for copies"
         for name in same
     )

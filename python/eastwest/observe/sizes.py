@@ -1,10 +1,10 @@
 """Payload sizes of requests and responses for calls whose spans do not state them.
 
-The size of a call is the size in its span's attributes. If a call has none, the size of another
-call of its operation is drawn at random. If no call of the operation states a size, it is drawn
-from a given distribution. The default is that of queries in a web search service (Alizadeh et al.,
-*Data Center TCP*, SIGCOMM 2010, section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. The
-result counts sizes by origin.
+The size of a call comes from the attributes of its span. If they state no size, the size of another
+call of the same service and operation is drawn at random. If no call of the operation has a size,
+it is drawn from a given distribution. The default is that of queries in a web search service
+(Alizadeh et al., *Data Center TCP*, SIGCOMM 2010, section 2.2): requests of 1.6 kB, responses of
+1.6 to 2 kB. The number of sizes of each origin is reported.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.observe.book import MOST_BYTES, Book, Call, Tree
 
-#: Default rule for the payload bytes of a request if no span of its operation states a size.
+#: Default rule for the payload bytes of a request; used if no span of its operation states a size.
 REQUEST = "1600"
-#: Default rule for the payload bytes of a response if no span of its operation states a size.
+#: Default rule for the payload bytes of a response; used if no span of its operation states a size.
 RESPONSE = "uniform:1600:2000"
 
 
 @dataclass(frozen=True)
 class SizeRule:
-    """Distribution of sizes in bytes: ``fixed``, ``uniform`` or ``lognormal``.
+    """Rule for payload sizes in bytes; ``kind`` is ``fixed``, ``uniform`` or ``lognormal``.
 
-    ``first`` is the size, the smallest size or the median; ``second`` is the largest size of
-    ``uniform``, or sigma of ``lognormal``.
+    ``first`` is the size (fixed), the smallest size (uniform) or the median (lognormal); ``second``
+    is the largest size (uniform), or the standard deviation of the logarithm (lognormal).
     """
 
     kind: str
@@ -45,14 +45,17 @@ class SizeRule:
         return [int(n) for n in np.clip(np.rint(drawn), 1, MOST_BYTES)]
 
     def __str__(self) -> str:
-        """Return the rule in the form that ``size_rule`` reads."""
+        """Return the rule as a text that ``size_rule`` can read."""
         if self.kind == "fixed":
             return f"{self.first:.0f}"
         return f"{self.kind}:{self.first:g}:{self.second:g}"
 
 
 def size_rule(text: str) -> SizeRule:
-    """Return the rule of a text: ``1600``, ``uniform:1600:2000`` or ``lognormal:MEDIAN:SIGMA``."""
+    """Return the rule in a text: ``1600``, ``uniform:1600:2000`` or ``lognormal:MEDIAN:SIGMA``.
+
+    Raises ``InputError`` if ``text`` has another form.
+    """
     kind, *numbers = ["fixed", text] if ":" not in text else text.split(":")
     wanted = {"fixed": 1, "uniform": 2, "lognormal": 2}
     try:
@@ -75,22 +78,23 @@ def size_rule(text: str) -> SizeRule:
 
 @dataclass
 class Origins:
-    """Number of messages by the origin of their size: attributes, another call, or the rule."""
+    """Numbers of messages whose size comes from attributes, from another call, or from the rule."""
 
     attributes: int = 0
     operation: int = 0
     default: int = 0
 
     def as_json(self) -> dict[str, int]:
-        """Return the numbers of messages by the origin of their size."""
+        """Return the numbers of messages by the origin of their size, for JSON."""
         return asdict(self)
 
 
 def fill(book: Book, request: SizeRule, response: SizeRule, seed: int) -> dict[str, dict[str, int]]:
-    """Set the sizes of calls between components (in place); return their numbers by origin.
+    """Set the unknown sizes of calls between components, in place; return the origins of sizes.
 
     ``request`` and ``response`` are the rules for sizes that no span of an operation states. The
-    result has the keys ``request_bytes`` and ``response_bytes``, each with numbers of messages.
+    result has the keys ``request_bytes`` and ``response_bytes``, each with the number of messages
+    by the origin of their size.
     """
     calls = [call for tree in book.trees for call in tree.calls if travels(tree, call)]
     rules = {"request_bytes": request, "response_bytes": response}
@@ -102,7 +106,7 @@ def fill(book: Book, request: SizeRule, response: SizeRule, seed: int) -> dict[s
 
 
 def travels(tree: Tree, call: Call) -> bool:
-    """Whether a call goes from one component to another, or begins a transaction."""
+    """Whether a call goes to another component, or is the first call of its transaction."""
     return call.parent < 0 or tree.calls[call.parent].component != call.component
 
 

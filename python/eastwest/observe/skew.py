@@ -1,18 +1,19 @@
 """Clock skew between hosts: estimated, corrected and reported.
 
-Each host has a clock; if the host is not known, each instance has one, or else each service. An
-awaited call lies within its caller's span. So for a span of clock b whose parent has the clock a,
-the true shift x of b's times is bounded::
+Each host has a clock; if the host is not known, each instance has a clock, or else each service. A
+call for which the caller waits lies within the caller's span. So for a span of clock b whose parent
+has the clock a, the true shift x of b's times is bounded::
 
     start_a − start_b ≤ x ≤ end_a − end_b
 
 The middle of both bounds is the estimate of NTP (RFC 5905, section 8): it is exact if request and
-response take equal times. A call longer than its caller gives no information on clocks.
+response take equal times. A call that is longer than its caller's span gives no information on
+clocks.
 
 A clock counts in steps: its *resolution* is the largest power of ten, from 1 ns to 1 s, of which
-all of its times are multiples. Each bound is right to the sum of both resolutions, the *slack*: a
-truncated start lies up to one step too early, an end that is a truncated start plus a truncated
-duration up to two.
+all of its times are multiples. Each bound is correct to within the sum of both resolutions, the
+*slack*: a truncated start is up to one step too early, an end that is a truncated start plus a
+truncated duration up to two steps.
 
 The rule: two clocks disagree if more than half of the calls between them (at least ``LEAST_CALLS``)
 are impossible with x = 0, by more than the slack. Their shift is then the median of the middles, if
@@ -34,38 +35,38 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.units import clean, span
 
-#: Minimum number of calls between two clocks for an estimate of their shift.
+#: Minimum number of calls between two clocks for which a shift is estimated.
 LEAST_CALLS = 4
 _MOST_LISTED = 200
-#: Coarsest resolution of a clock that is tested, in ns.
+#: Largest step of a clock that is recognised, in ns.
 _COARSEST_NS = 10**9
-#: Coarsest resolution of a clock that needs no remark, in ns.
+#: Largest step of a clock without a remark in the report, in ns.
 FINE_NS = 1000
 
 
 @dataclass
 class Skew:
-    """Shifts of clocks, with the numbers of calls outside their callers before and after."""
+    """Estimated shifts of clocks, and numbers of calls that lie outside their callers' spans."""
 
-    #: Shift in ns that is added to the times of a clock, by clock; clocks without a shift are
-    #: absent.
+    #: Shift in ns that is added to the times of a clock, by the clock's name; clocks without a
+    #: shift are not listed.
     shift_ns: dict[str, int] = field(default_factory=dict)
     clocks: int = 0
-    #: Number of awaited calls from a span of one clock to a span of another clock.
+    #: Number of calls between spans of two clocks for which the caller waits.
     calls: int = 0
-    #: Resolution of each clock in ns: the step in which it counts time.
+    #: Step in ns in which a clock counts time, by the clock's name.
     resolution_ns: dict[str, int] = field(default_factory=dict)
-    #: Number of calls between clocks that lie outside their callers by more than the slack, before
-    #: the correction.
+    #: Number of calls that lie outside their caller's span by more than the slack (the sum of both
+    #: clocks' steps), before the correction.
     outside_before: int = 0
-    #: Number of calls between clocks that lie outside their callers by more than the slack, after
-    #: the correction.
+    #: Number of calls that lie outside their caller's span by more than the slack, after the
+    #: correction.
     outside_after: int = 0
-    #: Number of calls between clocks that lie outside their callers, but by no more than the slack.
+    #: Number of calls that lie outside their caller's span, but by no more than the slack.
     within_slack: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the estimated shifts as the JSON object for ``spans.json``."""
+        """Return shifts, steps and numbers of calls as an object for ``spans.json``."""
         listed = sorted(self.shift_ns.items(), key=lambda item: (-abs(item[1]), item[0]))
         steps = Counter(self.resolution_ns.values())
         return {
@@ -82,7 +83,10 @@ class Skew:
         }
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add remarks on coarse and on shifted clocks to ``problems``; ``file`` is the source."""
+        """Report coarse clocks, calls outside their caller within the slack, and shifted clocks.
+
+        The remarks are added to ``problems``; ``file`` is the name of the source.
+        """
         for step, clocks in sorted(Counter(self.resolution_ns.values()).items()):
             if step > FINE_NS:
                 problems.note(
@@ -98,8 +102,7 @@ class Skew:
             problems.note(
                 file,
                 0,
-                "a call that lies outside its caller, but by no more than the steps "
-                "of their clocks",
+                "a call that lies outside its caller, but by no more than the steps of both clocks",
                 rows=self.within_slack,
                 consequence="no clock is shifted because of it",
             )
@@ -111,7 +114,7 @@ class Skew:
                 "a clock that contradicts the clocks of its callers: shifted",
                 f"{clean(name, 40)}: {sign}{span(abs(shift) / 1e9)}",
                 consequence=f"{self.outside_before:,} of {self.calls:,} calls lay outside their "
-                f"callers by more than the clocks' steps, now {self.outside_after:,}",
+                f"callers by more than the steps of both clocks, now {self.outside_after:,}",
             )
 
 
@@ -120,10 +123,11 @@ def _clock() -> pl.Expr:
 
 
 def edges(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the bounds of the shift for every call between two clocks, and the roots per clock.
+    """Return a table of the bounds of the shift by each call, and of the root spans by clock.
 
-    Columns: ``caller``, ``clock``, ``low`` and ``high`` (ns). Rows with the number of root spans of
-    a clock are added: their caller is null and ``low`` is this number.
+    A row for a call: clock of the caller (``caller``), clock of the called span (``clock``), bounds
+    of the shift of ``clock`` in ns (``low``, ``high``). A row for root spans: ``caller`` is null,
+    ``low`` is the number of root spans with this clock.
     """
     spans = frame.select("trace_id", "span_id", "parent_id", "kind", _clock(), "start_ns", "end_ns")
     above = spans.select(
@@ -155,7 +159,7 @@ def edges(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def divisors(frame: pl.DataFrame) -> dict[str, int]:
-    """Return for each clock the greatest common divisor of its times, in ns since 1970."""
+    """Return the greatest common divisor of the times of each clock, in ns, by the clock's name."""
     times = frame.group_by(_clock(), maintain_order=True).agg("start_ns", "end_ns")
     return {
         clock: int(np.gcd.reduce(np.concatenate([start, end])))
@@ -167,9 +171,10 @@ def divisors(frame: pl.DataFrame) -> dict[str, int]:
 
 
 def joined(parts: list[dict[str, int]]) -> dict[str, int]:
-    """Return the common divisor in ns of the times of each clock, sorted by the clock's name.
+    """Return the greatest common divisor of the times of each clock, in ns, for all parts together.
 
-    ``parts`` are results of ``divisors`` on parts of the spans.
+    ``parts`` are results of ``divisors`` for parts of the spans. The result is sorted by the
+    clock's name.
     """
     found: dict[str, int] = {}
     for part in parts:
@@ -179,9 +184,9 @@ def joined(parts: list[dict[str, int]]) -> dict[str, int]:
 
 
 def _resolution(divisor: int) -> int:
-    """Return the resolution in ns of a clock whose times have the common divisor ``divisor``.
+    """Return the step in ns of a clock whose times have the common divisor ``divisor``.
 
-    It is the largest power of ten, at most 1 s, that divides it.
+    It is the largest power of ten, at most 1 s, that divides ``divisor``.
     """
     step = 1
     while step < _COARSEST_NS and divisor % (10 * step) == 0:
@@ -190,10 +195,10 @@ def _resolution(divisor: int) -> int:
 
 
 def estimate(found: pl.DataFrame, divisors_ns: Mapping[str, int]) -> Skew:
-    """Return the shift of each clock in ns, from the bounds of all calls and the divisors.
+    """Return the estimated shifts of all clocks, and the numbers of calls outside their callers.
 
-    ``found`` is a table of ``edges``; ``divisors_ns`` has for each clock the greatest common
-    divisor of its times (``divisors``).
+    ``found`` is a table of ``edges``; ``divisors_ns`` has the greatest common divisor of the times
+    of each clock (see ``divisors``).
     """
     resolution = {name: _resolution(divisor) for name, divisor in divisors_ns.items()}
     calls = _with_slack(found.filter(pl.col("caller").is_not_null()), resolution)
@@ -219,7 +224,7 @@ def estimate(found: pl.DataFrame, divisors_ns: Mapping[str, int]) -> Skew:
 
 
 def _with_slack(calls: pl.DataFrame, resolution: Mapping[str, int]) -> pl.DataFrame:
-    """Return the calls with a column of the slack: the sum of both clocks' resolutions."""
+    """Return ``calls`` with the column ``slack``: the sum of both clocks' steps in ns."""
 
     def steps(name: str) -> pl.Expr:
         return pl.col(name).replace_strict(resolution, default=1, return_dtype=pl.Int64)
@@ -230,21 +235,22 @@ def _with_slack(calls: pl.DataFrame, resolution: Mapping[str, int]) -> pl.DataFr
 
 
 def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
-    """Return the number of calls outside their callers by more than a slack, after a shift.
+    """Return the number of calls that lie outside their callers' spans by more than ``slack``.
 
-    ``shift`` and ``slack`` are expressions in ns on the columns of ``calls``; the shift is added to
-    the called clock.
+    ``shift``, which is added to the times of the called clock, and ``slack`` are expressions in ns
+    on the columns of ``calls``.
     """
     late = (pl.col("low") - slack > shift) | (pl.col("high") + slack < shift)
     return int(calls.select(late.sum()).item() or 0)
 
 
 def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per pair of clocks, most calls first: names, calls, shift in ns (or 0).
+    """Return a table of the pairs of clocks: caller, clock, calls, shift in ns; most calls first.
 
-    ``calls`` is a table of ``edges`` with a column of the slack.
+    The shift is 0 if the clocks do not disagree. ``calls`` is a table of ``edges`` with the column
+    ``slack``.
     """
-    # A span longer than its caller gives no information on the shift of clocks.
+    # A called span that is longer than its caller gives no information on the shift.
     usable = calls.filter(pl.col("low") <= pl.col("high"))
     key = ["caller", "clock"]
     middle = pl.col("low") + (pl.col("high") - pl.col("low")) // 2
@@ -281,7 +287,11 @@ def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
-    """Return a spanning tree of the pairs with most calls: neighbours and shifts of each clock."""
+    """Return a spanning tree of the clocks, from the pairs with most calls.
+
+    The result has for each clock a list of (neighbour, shift of the neighbour relative to the
+    clock, in ns). ``pairs`` is a table of ``_pairs``.
+    """
     tree: dict[str, list[tuple[str, int]]] = {}
     group: dict[str, str] = {}
 
@@ -302,10 +312,10 @@ def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
 
 
 def _walk(names: list[str], tree: dict[str, list[tuple[str, int]]]) -> dict[str, int]:
-    """Return the shift in ns of each clock: a sum along the tree.
+    """Return the shift of each clock in ns: the sum of the shifts along the tree.
 
-    The first of ``names`` in each connected set of clocks has the shift 0; ``tree`` has the
-    neighbours and shifts of each clock.
+    In each connected set of clocks, the clock that is first in ``names`` has the shift 0; ``tree``
+    is a result of ``_tree``.
     """
     shift: dict[str, int] = {}
     for name in names:
@@ -323,7 +333,7 @@ def _walk(names: list[str], tree: dict[str, list[tuple[str, int]]]) -> dict[str,
 
 
 def correct(spans: pl.LazyFrame, skew: Skew) -> pl.LazyFrame:
-    """Return spans with the shifts of their clocks, in ns, added to their times."""
+    """Return the spans with their clock's shift added to their times, and in ``shift_ns``."""
     if not skew.shift_ns:
         return spans
     shift = _clock().replace_strict(skew.shift_ns, default=0, return_dtype=pl.Int64)

@@ -18,7 +18,7 @@ import orjson
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.remarks import Remarks
 
-#: Maximum length of a name, in characters; a longer name is cut.
+#: Maximum length of a name in characters; longer names are cut.
 MOST_TEXT = 4096
 #: Maximum length of the JSON text of a span's attributes, in characters.
 MOST_ATTRIBUTES = 1 << 16
@@ -30,15 +30,14 @@ INSTANCE_KEYS = ("k8s.pod.name", "service.instance.id", "container.id", "client-
 #: Attributes that name the host of a span, in order of preference.
 HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 
-#: Translation that removes the hexadecimal digits of an identifier, so that a valid one becomes
-#: empty.
+#: Translation that removes hexadecimal digits: a valid identifier becomes empty.
 NO_HEX = str.maketrans("", "", "0123456789abcdef")
 _NO_HEX_OR_DASH = str.maketrans("", "", "0123456789abcdef-")
-#: Values with which sources mark a span without parent.
+#: Values of the parent's id with which sources mark a span that has no parent.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 
-#: Encoder for integers beyond 64 bits, which orjson refuses. It is created once, because
-#: ``json.dumps`` creates an encoder at every call.
+#: Encoder of JSON for integers beyond 64 bits, which orjson refuses. It is created once, because
+#: ``json.dumps`` would create an encoder for every call.
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 _POD = re.compile(r"(?P<service>.+?)-[a-f0-9]{8,10}-[a-z0-9]{5}")
 _STATEFUL = re.compile(r"(?P<service>.+)-[0-9]{1,4}")
@@ -52,7 +51,7 @@ _KINDS = {
 
 
 class SpanError(ValueError):
-    """Error of a span that cannot be used; ``found`` is the offending value."""
+    """Error: a span, or a part of it, cannot be used; ``found`` is the wrong value as text."""
 
     def __init__(self, reason: str, found: object = "") -> None:
         super().__init__(reason)
@@ -62,7 +61,7 @@ class SpanError(ValueError):
 
 @dataclass(slots=True)
 class Place:
-    """Place where spans were recorded: service, instance and host."""
+    """Place where spans were recorded: service, instance, host, and number of shared attributes."""
 
     service: str | None = None
     instance: str | None = None
@@ -71,7 +70,7 @@ class Place:
 
 
 def text_of(value: object) -> str | None:
-    """Return at most ``MOST_TEXT`` characters of a text; None if it is empty or not text."""
+    """Return a text, cut to ``MOST_TEXT`` characters; None if ``value`` is empty or not a text."""
     if not isinstance(value, str) or not value:
         return None
     if len(value) <= MOST_TEXT and (value.isascii() or value.isprintable()):
@@ -80,7 +79,7 @@ def text_of(value: object) -> str | None:
 
 
 def name_of(value: object, remarks: Remarks) -> str | None:
-    """Return the name of an operation, with a remark if it had to be changed."""
+    """Return the name of an operation; report it if it had to be changed."""
     name = text_of(value)
     if name != value and value:
         reason = (
@@ -96,10 +95,10 @@ def name_of(value: object, remarks: Remarks) -> str | None:
 
 
 def id_of(value: object, what: str) -> str:
-    """Return a valid identifier; raise ``SpanError`` for any other value.
+    """Return ``value`` if it is a valid identifier; raise ``SpanError`` for any other value.
 
-    Hexadecimal digits become lower case; in other codes, such as base64, case is kept. ``what`` is
-    the field's name in the error.
+    An identifier is a text of 1 to 128 ASCII characters. Hexadecimal digits become lower case; in
+    other codes, such as base64, case is kept. ``what`` is the name of the field in the error.
     """
     if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
         small = value.lower()
@@ -111,9 +110,9 @@ def id_of(value: object, what: str) -> str:
 
 
 def parent_of(value: object) -> str | None:
-    """Return a valid identifier of a parent; None for a value that marks a root.
+    """Return the identifier of a parent; None for a value that means *no parent*.
 
-    Raises ``SpanError`` for any other value.
+    Raises ``SpanError`` for a value that is no valid identifier.
     """
     if value is None or (isinstance(value, str) and value.lower() in NO_PARENT):
         return None
@@ -122,9 +121,9 @@ def parent_of(value: object) -> str | None:
 
 
 def whole(value: object, what: str) -> int:
-    """Return a whole number, also from text; raise ``SpanError`` for any other value.
+    """Return a whole number, also from a text; raise ``SpanError`` for any other value.
 
-    ``what`` is the field's name in the error.
+    ``what`` is the name of the field in the error.
     """
     if isinstance(value, str) and 0 < len(value) <= 20 and value.isascii():
         try:
@@ -139,9 +138,9 @@ def whole(value: object, what: str) -> int:
 
 
 def time_of(value: int, what: str) -> int:
-    """Return ``value``, in ns since 1970; raise ``SpanError`` outside 1980 to 2100.
+    """Return ``value``, a time in ns since 1970; raise ``SpanError`` if it is not in 1980 to 2100.
 
-    ``what`` is the field's name in the error.
+    ``what`` is the name of the field in the error.
     """
     if not EARLIEST_NS <= value <= LATEST_NS:
         raise SpanError(f"{what} lies outside 1980 to 2100: is it in another unit?", value)
@@ -149,18 +148,18 @@ def time_of(value: int, what: str) -> int:
 
 
 def kind_of(value: object) -> str | None:
-    """Return the kind of a span by the name that its source gives it; None where unknown."""
+    """Return the kind of a span in the normal form from its name in the source; None if unknown."""
     return _KINDS.get(value.lower()) if isinstance(value, str) else None
 
 
 def service_of_pod(pod: str) -> str:
-    """Return the service of a pod: its name without the suffixes of Kubernetes."""
+    """Return the service of a pod: the name of the pod without the suffixes of Kubernetes."""
     match = _POD.fullmatch(pod) or _STATEFUL.fullmatch(pod)
     return match["service"] if match else pod
 
 
 def place_of(attributes: Mapping[str, Any]) -> Place:
-    """Return the place (service, instance, host) in the attributes of a resource."""
+    """Return the place (service, instance, host) that the attributes of a resource state."""
 
     def first(keys: tuple[str, ...]) -> str | None:
         return next((found for key in keys if (found := text_of(attributes.get(key)))), None)
@@ -173,7 +172,7 @@ def place_of(attributes: Mapping[str, Any]) -> Place:
 
 
 def dumped(fields: Mapping[str, Any]) -> str:
-    """Return fields as a JSON object; raise ``SpanError`` for values that JSON does not have."""
+    """Return ``fields`` as the text of a JSON object; raise ``SpanError`` for values JSON lacks."""
     try:
         return orjson.dumps(fields).decode()
     except TypeError:
@@ -181,7 +180,10 @@ def dumped(fields: Mapping[str, Any]) -> str:
 
 
 def written(attributes: Mapping[str, Any]) -> str | None:
-    """Return attributes as a JSON object, or None if empty; raise ``SpanError`` if too long."""
+    """Return attributes as the text of a JSON object; None if there are none.
+
+    Raises ``SpanError`` if the text is too long, or for values that JSON does not have.
+    """
     if not attributes:
         return None
     text = dumped(attributes)
@@ -193,7 +195,7 @@ def written(attributes: Mapping[str, Any]) -> str | None:
 
 
 def _written_slowly(attributes: Mapping[str, Any]) -> str:
-    """Return fields as JSON where orjson refuses: large integers, lone UTF-16 surrogates."""
+    """Return attributes as JSON text if orjson cannot: large integers, lone UTF-16 surrogates."""
     try:
         text = _ENCODE(attributes)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
 """Selects metrics on the workers of a Dask cluster, from tables larger than one machine's memory.
 
-Candidates are divided into blocks of columns. A worker reads the columns of its block and the
-target from the files, which must be under the same paths on every worker, and holds them in memory.
-It returns the mutual information of its columns with the target and with each chosen metric. A
+Candidates are divided into blocks of columns. A worker reads the columns of a block and the target
+from the files, which must be under the same paths on every worker, and holds them in memory. It
+returns the mutual information of these columns with the target and with each chosen metric. A
 chosen metric is sent to all workers: as classes, one byte a row, or for nearest neighbours as
 numbers, 16 bytes a row. A block is processed as ``select`` processes a whole table, with additions
 in the same order, so both give the same selection to the last bit.
@@ -41,27 +41,30 @@ from eastwest.units import clean
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: Maximum number of metrics (columns) in a block that one worker holds.
+#: Maximum number of candidates in a block, which one worker holds; it limits only the default.
 MOST_COLUMNS = 64
-#: Number of blocks for each thread of a worker, if there are enough columns.
+#: Default number of blocks for each thread of a worker.
 _FOR_EACH = 4
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """Candidates of a block that are not constant on the rows in use, with an estimator.
+    """Candidates of a block that vary in the rows in use, and an estimator for them.
 
     The rows in use are all rows, or the rows of a bootstrap replicate.
     """
 
-    #: Column numbers, within the block, of the candidates that are not constant on the rows in use.
+    #: Column numbers, within the block, of the candidates that are not constant in the rows in use.
     varied: NDArray[np.int64]
-    #: Estimator of the information between ``varied`` candidates and the target, which is its last
-    #: column; None if the target is constant.
+    #: Estimator of mutual information whose columns are the candidates in ``varied`` and then the
+    #: target; None if the target is constant in the rows in use.
     estimator: Estimator | None
 
     def relevance(self) -> list[float]:
-        """Return each candidate's mutual information with the target, in nats."""
+        """Return the mutual information of each candidate in ``varied`` with the target, in nats.
+
+        The list is empty if the target is constant.
+        """
         if self.estimator is None:
             return []
         last = len(self.varied)
@@ -77,12 +80,12 @@ def select(
     columns: int | None = None,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Selection:
-    """Return the selection of ``eastwest.observe.select.select``, computed on a cluster.
+    """Return the result of ``eastwest.observe.select.select``, computed on a Dask cluster.
 
-    ``address`` is the address of the scheduler, ``columns`` the number of columns of a block
-    (default: a number that gives every worker some blocks, at most 64). Raises ``InputError`` if no
-    scheduler answers, if workers have another build or cannot read the files, and in all cases in
-    which the local selection raises it.
+    ``address`` is the address of the scheduler; ``columns`` is the number of candidates in a block
+    (default: four blocks for each thread of the workers, but at most 64 candidates). Raises
+    ``InputError`` if no scheduler answers, if workers have another build or cannot read the files,
+    and in all cases in which the local selection raises it.
     """
     parts.place(target)
     kept = [parts.names[i] for i in without(parts.names, wanted.exclude, target)]
@@ -145,7 +148,10 @@ class _Spread:
     def _selected(
         self, cut: Sequence[Any], progress: Callable[[float], None] = lambda _: None
     ) -> tuple[list[float], list[mrmr.Pick]]:
-        """Return the relevance of all candidates that are not constant, and the chosen ones."""
+        """Return (relevance of each candidate that is not constant, selected candidates).
+
+        The relevance is in nats; ``cut`` has the ``_Cut`` of each block, on the workers.
+        """
         submit: Callable[..., Any] = self._client.submit
         found: list[list[float]] = self._client.gather(
             [submit(_Cut.relevance, one, pure=False) for one in cut]
@@ -171,7 +177,7 @@ class _Spread:
     def _replicate(
         self, blocks: Sequence[Future[Block]], begins: NDArray[np.int64], replicate: int
     ) -> list[int]:
-        """Return the numbers of the candidates selected on the rows of a bootstrap replicate.
+        """Return the numbers of the candidates that a bootstrap replicate selects.
 
         Candidates are numbered through all blocks; ``begins`` has the number of the first candidate
         of each block. ``replicate`` is the number of the replicate, from 0.
@@ -196,7 +202,7 @@ class _Spread:
 
 
 def _block(parts: Parts, target: str, names: Sequence[str], wanted: Wanted) -> Block:
-    """Return a block of candidates, the metrics ``names``, read and prepared by a worker."""
+    """Read and prepare the block with the candidates ``names``; runs on a worker."""
     lost = next((path for path in parts.files if not path.is_file()), None)
     if lost is not None:
         from distributed import get_worker  # noqa: PLC0415  only where Dask is
@@ -224,10 +230,9 @@ def _varied(cut: _Cut) -> NDArray[np.int64] | None:
 
 
 def _cut_of(block: Block, wanted: Wanted, replicate: int | None) -> _Cut:
-    """Return the candidates of a block that are not constant, with their estimator.
+    """Return the candidates of a block that are not constant, with an estimator.
 
-    Only the rows of the bootstrap replicate with the number ``replicate`` are used; all rows for
-    None.
+    Only the rows of the bootstrap replicate with the number ``replicate`` are used; None: all rows.
     """
     drawn = _drawn(block, wanted, replicate)
     varied = varying(drawn)
@@ -243,9 +248,10 @@ def _column(cut: _Cut, place: int) -> Any:
 
 
 def _against(cut: _Cut, column: Any) -> list[float]:
-    """Return the mutual information of each candidate of a block with a column.
+    """Return the mutual information of each candidate of a block with ``column``, in nats.
 
-    ``column`` comes from ``Estimator.column``, perhaps of another block.
+    ``column`` is a result of ``Estimator.column``, perhaps from another block. The list is empty if
+    the target is constant.
     """
     if cut.estimator is None:
         return []

@@ -19,15 +19,15 @@ Rows = NDArray[np.int64]
 
 
 def default_block(rows: int) -> int:
-    """Return the default number of rows of a bootstrap block, for a table of ``rows`` rows."""
+    """Return the default length of a bootstrap block in rows, for a table of ``rows`` rows."""
     return max(1, round(math.cbrt(rows)))
 
 
 def resampled(rows: int, block: int, seed: int, replicate: int) -> Rows:
     """Return the indices of the rows of one bootstrap replicate: an array of ``rows`` numbers.
 
-    ``block`` is the number of consecutive rows that are drawn together, ``replicate`` the number of
-    the replicate, from 0.
+    ``block`` is the number of consecutive rows that are drawn together; ``replicate`` is the number
+    of the replicate, from 0.
     """
     random = np.random.default_rng([seed, replicate])
     starts = random.integers(0, rows - block + 1, size=-(-rows // block))
@@ -39,10 +39,11 @@ def frequencies(
     replicates: int,
     selection: Callable[[int], Sequence[int]],
 ) -> tuple[list[float], float | None]:
-    """Return the selection frequency of each candidate (0 to 1) and the stability (up to 1).
+    """Return (share of the replicates that select each candidate, stability of the selections).
 
-    ``selection`` returns the candidates selected in a replicate, given its number. The stability is
-    None for fewer than two replicates, and if the replicates select all candidates or none.
+    Shares are 0 to 1, the stability is at most 1. ``selection`` returns the candidates that a
+    replicate selects, from the number of the replicate. The stability is None for fewer than two
+    replicates, and if all replicates select all candidates or none.
     """
     table = np.zeros((replicates, candidates))
     for replicate in range(replicates):
@@ -51,9 +52,10 @@ def frequencies(
 
 
 def _stability(table: NDArray[np.float64]) -> float | None:
-    """Return the stability 1 − V / V₀, or None if it is not defined.
+    """Return the stability 1 − V / V₀ of the selections, or None if it is not defined.
 
-    V is the mean variance of the columns of ``table``, V₀ that of random selections of equal size.
+    ``table`` has a row for each replicate and a column for each candidate: 1 if it is selected,
+    else 0. V is the mean variance of the columns, V₀ that of random selections of equal size.
     """
     replicates, candidates = table.shape
     share = float(table.sum()) / (replicates * candidates) if table.size else 0.0

@@ -1,9 +1,9 @@
 """Synthesises any number of transactions from the transactions of a recording.
 
-- ``trees``: every transaction is a recorded one, drawn at random, so all correlations within a
-  transaction remain; only the time to the next arrival is drawn anew.
-- ``levels``: every transaction has the structure of a recorded one, drawn at random; times and
-  sizes of each call are drawn anew from the recorded calls of the call's operation. Correlations
+- ``trees``: every transaction is a recorded transaction, drawn at random, so all correlations
+  within a transaction remain; only the time to the next arrival is drawn anew.
+- ``levels``: every transaction has the structure of a recorded transaction, drawn at random; times
+  and sizes of each call are drawn anew from the recorded calls of the same operation. Correlations
   between the calls of a transaction are lost, and combinations appear that the recording does not
   have.
 
@@ -22,17 +22,17 @@ from eastwest.errors import InputError
 from eastwest.observe.book import Book, Call, Tree
 from eastwest.observe.levels import Variable, draw
 
-#: Methods of drawing transactions: whole recorded ones, or new times and sizes of calls.
+#: Methods of synthesis: whole recorded transactions, or new times and sizes for their calls.
 DRAWS = ("trees", "levels")
-#: Maximum number of calls of the synthesised transactions.
+#: Maximum number of calls in all synthesised transactions together.
 MOST_CALLS = 5_000_000
 
 
 def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Book:
-    """Return synthesised transactions; raise ``InputError`` where they have too many calls.
+    """Return ``count`` synthesised transactions.
 
-    ``gaps`` has the recorded times between arrivals in s; ``count`` is the number of transactions;
-    ``how`` is one of ``DRAWS``.
+    ``gaps`` has the recorded times between arrivals in s; ``how`` is one of ``DRAWS``. Raises
+    ``InputError`` for another ``how``, or if the transactions have more than ``MOST_CALLS`` calls.
     """
     if how not in DRAWS:
         raise InputError(
@@ -43,7 +43,8 @@ def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Bo
     calls = sum(len(book.trees[i].calls) for i in which.tolist())
     if calls > MOST_CALLS:
         raise InputError(
-            f"{count:,} transactions have {calls:,} calls; at most {MOST_CALLS:,} are allowed"
+            f"{count:,} synthesised transactions have {calls:,} calls; at most {MOST_CALLS:,} "
+            "are allowed"
         )
     between = np.maximum(draw(gaps, random, count), 0.0)
     between[0] = 0.0
@@ -58,7 +59,10 @@ def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Bo
 
 
 def _redrawing(book: Book, random: np.random.Generator) -> Callable[[Call], Call]:
-    """Return a function that draws a call's times and sizes anew from calls of its operation."""
+    """Return a function that returns a copy of a call with random gap, rest and sizes.
+
+    These are drawn from the recorded calls of the same service and operation.
+    """
     known: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for tree in book.trees:
         for call in tree.calls:

@@ -16,7 +16,7 @@ from eastwest.traces.made import Imported, check_format, entry, start_of, unknow
 from eastwest.traces.source import Source, Told
 
 Reader = Callable[[Source, Gathering, Account], None]
-#: Function that reads a file of spans, by the name of its format.
+#: Functions that read a file of spans, by the name of the file's format.
 READERS: dict[str, Reader] = {
     "otlp-json": otlp_json.read,
     "otlp-proto": otlp_proto.read,
@@ -41,9 +41,9 @@ def import_spans(
 ) -> Imported:
     """Read ``files`` of spans, of any known formats, and write the folder ``out``.
 
-    ``dask``: address of a scheduler, whose workers then read the files under the same paths.
-    ``mend_rows``: approximate number of spans repaired at once. Without ``lasting``, the folder is
-    not synchronised to disk.
+    ``dask`` is the address of a scheduler, whose workers then read the files under the same paths.
+    ``mend_rows`` is the approximate number of spans that are repaired at once. Without ``lasting``,
+    the folder is not synchronised to disk. ``told`` is called with a text and the share read.
 
     Raises ``InputError`` if a file is not usable; if a span is not usable, unless ``on_bad_row`` is
     ``skip``; and if the meaning of a span would change, unless ``lossy``.
@@ -75,10 +75,10 @@ def read_file(
     told: Told | None = None,
     name: str | None = None,
 ) -> dict[str, Any]:
-    """Read the spans of a file, and return its entry of ``spans.json``.
+    """Add the spans of a file to ``into``; return the file's entry for ``spans.json``.
 
-    ``name`` stands for the file in messages, instead of its path. Raises ``InputError`` as
-    ``import_spans`` does.
+    ``name`` is the name of the file in messages (None: its path). Raises ``InputError`` in the
+    cases in which ``import_spans`` raises it.
     """
     before = into.spans
     with Source(path, told, name) as source:
@@ -88,9 +88,9 @@ def read_file(
 
 
 def sniff(source: Source) -> str:
-    """Return the format of ``source``, one of ``form.SOURCES``, without consuming bytes.
+    """Return the name of the format of ``source``, a key of ``form.SOURCES``.
 
-    Raises ``InputError`` where the file is empty or of no known format.
+    No bytes are consumed. Raises ``InputError`` if the file is empty or has no known format.
     """
     start = start_of(source)
     if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):

@@ -1,9 +1,9 @@
 """Reads files of spans on the workers of a Dask cluster.
 
-A worker reads a file as ``take`` does, and returns its spans as Parquet. The calling process
-numbers the attributes that spans share, in the order of the files. So the output equals that of one
-machine, byte for byte. Files must be on the workers under the same paths. To bound memory on both
-sides, the number of files in progress is only a small multiple of the number of threads.
+A worker reads a file as ``take`` does, and returns the spans as Parquet. The calling process
+numbers the attributes that spans share, in the order of the files, so that the output equals that
+of one machine, byte for byte. Files must be under the same paths on all workers. To limit memory on
+both sides, the number of files in progress is a small multiple of the number of threads.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
 from eastwest.traces.source import Told
 from eastwest.units import clean, size
 
-#: Maximum size of the spans of one file as compressed Parquet in a worker's memory, in bytes.
+#: Maximum size in bytes of the spans of one file, as compressed Parquet in a worker's memory.
 MOST_PACKED = 1 << 30
-#: Maximum number of files in progress, for each thread of the workers.
+#: Maximum number of files in progress for each thread of the workers.
 _FOR_EACH = 2
 
 
 @dataclass(frozen=True)
 class FileRead:
-    """Spans that a worker has read from a file, and the file's entry of ``spans.json``."""
+    """Spans that a worker has read from a file; ``said`` is the file's entry for ``spans.json``."""
 
     said: dict[str, Any]
-    #: Frames of spans, each as the bytes of a Parquet file.
+    #: Tables of spans, each as the bytes of a Parquet file.
     parts: tuple[bytes, ...]
-    #: Attributes that spans share, in the order of their numbers in this file.
+    #: Sets of attributes that spans share, as JSON texts in the order of their numbers in this
+    #: file.
     resources: tuple[str, ...]
     problems: Account
 
 
 class _Packed(Gathering):
-    """Buffer of the spans of a file: holds them in memory as compressed Parquet."""
+    """Buffer for the spans of a file: keeps them in memory as compressed Parquet."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -59,7 +60,7 @@ class _Packed(Gathering):
         self._bytes += len(self.parts[-1])
         if self._bytes > MOST_PACKED:
             raise InputError(
-                f"{self._name}: its spans take more than {size(MOST_PACKED)} in "
+                f"{self._name}: the spans of this file take more than {size(MOST_PACKED)} in "
                 "memory, the limit for one worker: divide the file, or read it "
                 "without --dask"
             )
@@ -73,11 +74,11 @@ def read_files(
     address: str,
     told: Told | None = None,
 ) -> list[dict[str, Any]]:
-    """Read files into ``into``, in their order; return the entry of ``spans.json`` of each.
+    """Add the spans of ``files`` to ``into``; return the entry of each file for ``spans.json``.
 
-    ``address`` is the address of the scheduler. Raises ``InputError`` if it does not answer, if
-    workers have another build or lack the file, and in all cases in which ``take.read_file`` raises
-    it.
+    ``address`` is the address of the scheduler. Raises ``InputError`` if the scheduler does not
+    answer, if workers have another build or lack a file, and in all cases in which
+    ``take.read_file`` raises it.
     """
     client = connected(address, f"eastwest-{secrets.token_hex(6)}")
     said: list[dict[str, Any]] = []
@@ -104,9 +105,9 @@ def read_files(
 
 
 def _take(found: FileRead, into: Gathering, problems: Account) -> None:
-    """Add the spans of a file to ``into``, with shared attributes numbered for all files.
+    """Add the spans of a file to ``into``, and the account of its import to ``problems``.
 
-    The file's rows that were left out, changed or noted are added to ``problems``.
+    The shared attributes get numbers that are unique in all files.
     """
     numbers = pl.Series([into.numbered(text) for text in found.resources], dtype=pl.UInt32)
     for part in found.parts:

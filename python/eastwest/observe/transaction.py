@@ -1,4 +1,4 @@
-"""Choice of one transaction, and its path through the graphs of services, components and cables."""
+"""Choice of one transaction, and its calls in the graphs of services, components and cables."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from eastwest.units import clean
 
 @dataclass(frozen=True)
 class Transaction:
-    """Transaction with its path through the graphs of services, components and cables."""
+    """Transaction: its spans, its critical path, and its calls in the three graphs."""
 
     #: Row of the root span of the transaction.
     root: int
     trace_id: str
-    #: Rows of all spans of the transaction, parents before children.
+    #: Rows of the transaction's spans, parents before children.
     rows: list[int]
     critical: list[Piece]
-    #: Calls from service to service in the transaction, with their numbers.
+    #: Number of calls from one service to another, by (caller, callee).
     services: Counter[tuple[str, str]]
-    #: Calls from component to component in the transaction, with their numbers.
+    #: Number of calls from one component to another, by (caller, callee).
     components: Counter[tuple[str, str]]
-    #: Number of calls whose shortest path uses a cable, by the cable's nodes in sorted order.
+    #: Number of calls whose shortest path uses a cable, by the names of the cable's two nodes in
+    #: alphabetical order.
     cables: Counter[tuple[str, str]]
 
 
 def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
-    """Return the row of the root of the transaction whose id begins with ``wanted``.
+    """Return the row of the root span of the transaction whose trace id begins with ``wanted``.
 
-    If ``wanted`` is empty, the slowest transaction is chosen.
+    If ``wanted`` is empty, it is the transaction with the longest root span. Raises ``InputError``
+    if no trace id or several trace ids begin with ``wanted``.
     """
     if not wanted:
         return max(forest.roots, key=lambda row: (forest.end[row] - forest.start[row], -row))
@@ -52,7 +54,7 @@ def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
 
 
 def follow(forest: Forest, spans: pl.DataFrame, graphs: Graphs, root: int) -> Transaction:
-    """Return the transaction with the root row ``root``, and its path through the graphs."""
+    """Return the transaction whose root span is in row ``root``, with its calls in ``graphs``."""
     rows = forest.tree(root)
     services: Counter[tuple[str, str]] = Counter()
     components: Counter[tuple[str, str]] = Counter()

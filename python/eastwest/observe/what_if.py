@@ -40,10 +40,10 @@ from eastwest.sweep import State, prepare
 from eastwest.sweep.check import load
 from eastwest.units import clean
 
-#: Name of the file of cases in a folder of a workload.
+#: Default name of the file of cases in a folder of a workload.
 FILE = "what-if.toml"
 MOST_CASES = 24
-#: Maximum number of seeds of a case, because memory holds the transactions of all seeds.
+#: Maximum number of seeds of a case. It limits memory, which holds the transactions of all seeds.
 MOST_SEEDS = 100
 _MOST_BYTES = 1 << 20
 _MOST_NAME = 60
@@ -54,7 +54,7 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class Case:
-    """Case of a comparison: its name, a scenario file, and the settings that it changes there."""
+    """Case of a comparison: its name, a scenario file, and settings to change in the scenario."""
 
     name: str
     scenario: Path
@@ -62,7 +62,10 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Return the cases in a file or folder; raise ``InputError`` with all errors in it."""
+    """Return the cases in a file, or in the file ``what-if.toml`` of a folder.
+
+    Raises ``InputError`` with all errors in the file.
+    """
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
         raise InputError(f"{path}: there is no file of cases; its default name is {FILE}")
@@ -119,7 +122,7 @@ def _case(
     elif not (folder / scenario).is_file():
         problems.append(
             f"{where}scenario: the file {clean(scenario, 80)!r} does not exist in the "
-            "folder of this file"
+            "folder of the file of cases"
         )
     settings = table.get("set", {})
     plain = isinstance(settings, dict) and len(settings) <= _MOST_SETTINGS
@@ -142,13 +145,13 @@ def _known(table: dict[str, Any], names: set[str], where: str, problems: list[st
 
 @dataclass(frozen=True)
 class Runs:
-    """Settings for the runs of all cases: seeds, cores or cluster, and run store."""
+    """Settings for the runs of all cases: seeds, processes or cluster, and run store."""
 
     #: Number of seeds of each case.
     seeds: int = 1
-    #: First seed; the others count upwards from it. None: the seed of the first case's scenario.
+    #: First seed; further seeds are the next numbers. None: the seed of the first case's scenario.
     first_seed: int | None = None
-    #: Number of processes on this machine; None: one for each core that this process may use.
+    #: Number of processes on this machine; None: one for each core that Eastwest may use.
     jobs: int | None = None
     #: Address of a Dask scheduler that runs the cases; None: they run on this machine.
     dask: str | None = None
@@ -165,11 +168,11 @@ def run_cases(
     told: Callable[[int, State], None] = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[list[Result]]:
-    """Run all cases, and return the results of each in the order of the seeds.
+    """Run all cases; return for each case the list of its results, in the order of the seeds.
 
-    Seeds are equal for all cases. Results are in the store; runs that it has are not repeated.
-    ``told`` is called with the number of a case and the state of its runs. Raises ``InputError``
-    where a run fails or has no finished transactions.
+    All cases have the same seeds. Results are stored in the run store; runs that it contains are
+    not repeated. ``told`` is called with the number of a case, from 0, and the state of its runs;
+    ``say`` with messages. Raises ``InputError`` if a run fails or has no finished transactions.
     """
     if not 1 <= runs.seeds <= MOST_SEEDS:
         raise InputError(f"seeds: must be from 1 to {MOST_SEEDS}, not {runs.seeds}")
@@ -216,7 +219,7 @@ def run_cases(
 
 
 def _sweep_of(case: Case, seeds: list[int]) -> dict[str, Any]:
-    """Return a case as the specification of a sweep of one point with the given seeds."""
+    """Return the specification of a sweep with a single point: a case with the given seeds."""
     return {
         "name": case.name,
         "scenario": str(case.scenario.resolve()),
@@ -227,16 +230,16 @@ def _sweep_of(case: Case, seeds: list[int]) -> dict[str, Any]:
 
 
 def _own_seed(case: Case) -> int:
-    """Return the seed that a case's scenario states, or the default of scenarios."""
+    """Return the seed in a case's scenario, or the default seed if it states none."""
     source = load_source(case.scenario)
     resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), [], None)
     return int(tomllib.loads(resolved["scenario_toml"]).get("seed", 1))
 
 
 def check(result: Result, name: str) -> None:
-    """Raise ``InputError`` for a result without finished transactions; ``name`` is its case."""
+    """Raise ``InputError`` if no transaction of a run has finished; ``name`` is the run's case."""
     if not result.transactions.height:
         raise InputError(
             f"case {clean(name, 60)!r}: no transaction has finished ({result.path}); "
-            'they come from a workload of kind = "transactions"'
+            'transactions come from a workload of kind = "transactions"'
         )

@@ -1,8 +1,8 @@
 """Writes spans in their normal form, part by part as a reader delivers them.
 
-Frames of spans (``gather``) are written as temporary files. At the end the spans are mended
-(``mend``) some traces at a time, so that memory is bounded; clock skew is corrected (``skew``), and
-all spans become one file. The folder is written under a temporary name and renamed when it is
+Tables of spans (``gather``) are written as temporary files. At the end the spans are repaired
+(``mend``), some traces at a time, so that memory is limited; clock skew is corrected (``skew``),
+and all spans become one file. The folder is written under a temporary name, and renamed when it is
 complete.
 """
 
@@ -21,17 +21,17 @@ from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
 from eastwest.traces.made import FolderWriter
 
-#: Approximate number of spans that are mended at once.
+#: Approximate number of spans that are repaired at once.
 MEND_ROWS = 1 << 18
-#: Approximate bytes of attributes and extras of the spans that are mended at once.
+#: Approximate number of bytes of attributes and extras of the spans that are repaired at once.
 MEND_BYTES = 256 << 20
-#: Columns that may be null in all rows although the source has their data, so they are not listed
-#: under ``lacks``.
+#: Columns that ``spans.json`` does not list under ``lacks``: they are null in all rows if no span
+#: has extra data or needs a repair.
 _NEVER_LACKING = ("extra", "mended")
 
 
 class SpanWriter(Gathering, FolderWriter):
-    """Writer of spans: a context manager that leaves no folder unless ``finish`` was called."""
+    """Writer of a folder of spans: a context manager; without ``finish`` no folder is left."""
 
     def __init__(
         self, out: Path, force: bool = False, lasting: bool = True, mend_rows: int = MEND_ROWS
@@ -42,17 +42,17 @@ class SpanWriter(Gathering, FolderWriter):
         self._parts: list[Path] = []
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Write a frame of spans as a temporary file, which is mended at the end."""
+        """Write a table of spans as a temporary file, whose spans are repaired at the end."""
         path = self._partial / f"spans-{len(self._parts):06}.part"
         with polars_writes(path):
             frame.write_parquet(path, compression="lz4")
         self._parts.append(path)
 
     def finish(self, about: Mapping[str, Any], problems: Account, file: str) -> dict[str, Any]:
-        """Mend the spans, give the folder its name, and return the content of ``spans.json``.
+        """Repair the spans and complete the folder; return the content of ``spans.json``.
 
-        ``about`` is content to add; repairs and remarks go to ``problems``, with ``file`` as the
-        name of the source.
+        ``about`` has further content for ``spans.json``. Repairs and remarks are added to
+        ``problems``, with ``file`` as the name of the source.
         """
         self.flush()
         mended, found = self._mend(problems, file)
@@ -68,9 +68,10 @@ class SpanWriter(Gathering, FolderWriter):
         return self.place(SPANS_FORMAT, said)
 
     def _mend(self, problems: Account, file: str) -> tuple[list[Path], skew.Skew]:
-        """Write mended files, each of whole traces; return their paths and the clock skew.
+        """Write files with the repaired spans; return (paths of the files, estimated clock skew).
 
-        Repairs go to ``problems``, with ``file`` as the name of the source.
+        Each file has whole traces. Repairs are reported to ``problems``, with ``file`` as the name
+        of the source.
         """
         buckets = max(-(-self.spans // self._mend_rows), -(-self.text_bytes // MEND_BYTES))
         read = pl.scan_parquet(self._parts)
@@ -94,9 +95,10 @@ class SpanWriter(Gathering, FolderWriter):
         return new, skew.estimate(pl.concat(clocks), skew.joined(divisors))
 
     def _join(self, parts: list[Path], found: skew.Skew) -> dict[str, Any]:
-        """Write ``spans.parquet`` from all mended files; return its entry of ``spans.json``.
+        """Write ``spans.parquet`` from all repaired spans; return its entries for ``spans.json``.
 
-        ``found`` has the shifts of the clocks, which are added to the times.
+        ``parts`` are the files of repaired spans, which are deleted. ``found`` has the shifts of
+        the clocks, which are added to the times.
         """
         spans = skew.correct(pl.scan_parquet(parts), found).select(*TABLES["spans"])
         path = self._partial / "spans.parquet"

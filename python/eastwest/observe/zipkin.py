@@ -1,9 +1,9 @@
-"""Zipkin's JSON, version 2: lists of spans, or of lists of spans (its ``/traces``).
+"""Zipkin's JSON, version 2: lists of spans, or lists of such lists (its ``/traces``).
 
 Times are in microseconds. A span without a duration, which Zipkin allows, gets the duration 0, with
-a remark. ``shared`` spans, recorded by both sides of a call under one id, are separated by
-``mend``. Annotations become events (``carried``). Spans of version 1 are refused with a message
-that names the version.
+a remark. If both sides of a call recorded spans with the same id (``shared``), ``mend`` separates
+them. Annotations become events (``carried``). Spans of version 1 are refused with a message that
+names the version.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Fields of a span that are not stored in ``extra``, because columns or attributes hold their data
-#: (``shared``: the mark that ``mend`` sets).
+#: Fields of a span that are not stored in ``extra``: columns and attributes of spans contain their
+#: data, or (``shared``) the data are not needed.
 _COLUMNS = frozenset(
     (
         *("traceId", "id", "parentId", "name", "kind", "timestamp", "duration", "tags", "shared"),
@@ -44,12 +44,12 @@ _LOOKS = (re.compile(rb'"traceId"\s*:'), re.compile(rb'"id"\s*:'))
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be Zipkin's JSON."""
+    """Whether a file may be Zipkin's JSON; ``start`` has its first bytes."""
     return start.lstrip().startswith(b"[") and all(each.search(start) for each in _LOOKS)
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file and pass them to ``writer``."""
+    """Add the spans of a file to ``writer``; report errors and remarks to ``problems``."""
     places: dict[tuple[Any, ...], Place] = {}
     remarks = Remarks(source.name, problems)
 
@@ -99,7 +99,9 @@ def _add(
     length = span.get("duration")
     if length is None:
         reason = "a span without a duration: its duration is set to 0"
-        remarks.note(reason, "", "its own work takes no time, and calls below it lie outside it")
+        remarks.note(
+            reason, "", "the span's own work takes no time, and child spans lie outside it"
+        )
     tags = _tags(span)
     kind = kind_of(span.get("kind"))
     if kind is None and span.get("kind"):
@@ -124,7 +126,7 @@ def _add(
 
 
 def _tags(span: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a span: tags, the remote endpoint, and the debug flag."""
+    """Return the attributes of a span: its tags, its remote endpoint and its debug flag."""
     tags = span.get("tags") or {}
     if not isinstance(tags, dict):
         raise SpanError("tags are not an object", tags)
@@ -135,7 +137,10 @@ def _tags(span: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
-    """Return the annotations of a span as events of OTLP."""
+    """Return the annotations of a span as events in OTLP's JSON.
+
+    An annotation without a valid time and value is left out, with a remark.
+    """
     found = []
     annotations = span.get("annotations") or []
     for each in annotations if isinstance(annotations, list) else [annotations]:
@@ -144,13 +149,13 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
             found.append(event(at, str(each["value"]), {}))
         except (KeyError, TypeError, SpanError):
             remarks.note(
-                "an annotation without a time or a value: left out", each, "they are not exported"
+                "an annotation without a time or a value: left out", each, "it is not exported"
             )
     return found
 
 
 def _refuse_version_1(span: dict[str, Any], remarks: Remarks) -> None:
-    """Raise ``InputError`` at a span of version 1, whose annotations have an endpoint."""
+    """Raise ``InputError`` if the span has version 1: its annotations then have endpoints."""
     annotations = span.get("annotations")
     ends = isinstance(annotations, list) and any(
         isinstance(each, dict) and "endpoint" in each for each in annotations
