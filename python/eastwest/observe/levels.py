@@ -47,15 +47,11 @@ SEGMENT = 1448
 MOST_VALUES = 5_000
 #: Minimum number of values for a fit.
 LEAST_VALUES = 20
-<<<<<<< HEAD
 #: Maximum number of packets with which a message counts.
 _MOST_PACKETS = 1000
 #: Maximum number of full packets in the sample of packet sizes.
 _MOST_FULL = 1_000_000
-#: Number of quantiles by which ``workload.json`` represents a sample.
-=======
 #: Number of quantiles of each sample that ``workload.json`` contains.
->>>>>>> a832476519db8f7f84382f77126bae3cb100683b
 _QUANTILES = 101
 
 _CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
@@ -244,19 +240,11 @@ def _works(gaps: Floats) -> tuple[Floats, Floats]:
     return np.diff(ends).astype(np.float64), gaps[breaks]
 
 
-<<<<<<< HEAD
 def _packets(sizes: Sequence[float]) -> tuple[Floats, str]:
     """Return the payload bytes of each packet of messages, and a remark on what is left out.
 
     ``sizes`` are the payload bytes of the messages. A message counts with at most
     ``_MOST_PACKETS`` packets, and there are at most ``_MOST_FULL`` full packets.
-=======
-def _packets(sizes: Sequence[float]) -> Floats:
-    """Return an array of the payload bytes of packets, after segmentation of messages.
-
-    ``sizes`` are the payload bytes of the messages. A message has at most 1,000 packets here, and
-    there are at most 1,000,000 full packets in all.
->>>>>>> a832476519db8f7f84382f77126bae3cb100683b
     """
     if not sizes:
         return np.zeros(0), ""
