@@ -93,7 +93,7 @@ def inventory(files: list[Described]) -> Inventory:
         is_open = of_kind[name] in _OPEN_KINDS and _ROUTERS.search(images[name]) is None
         found.device(name, "" if is_open else SWITCH)
     if len(found.devices) < len(owners):
-        found.notes["node that is a part of another node (network-mode)"] = len(owners) - len(
+        found.notes["node that is a part of another (network-mode)"] = len(owners) - len(
             found.devices
         )
     links = topology.get("links") or []
