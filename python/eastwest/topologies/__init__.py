@@ -78,7 +78,9 @@ def read_all(
                 f"{', '.join(FORMATS)}"
             )
     if len(forms) > 1:
-        raise InputError(f"all files must have one format, but have: {', '.join(sorted(forms))}")
+        raise InputError(
+            f"the files have different formats, but must have one: {', '.join(sorted(forms))}"
+        )
     kind = forms.pop()
     if kind in _INVENTORIES:
         return _INVENTORIES[kind](files, assumed or Assumed())

@@ -174,7 +174,7 @@ def count_of(value: object) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_COUNT:
         raise ValueError(
-            f"a count or size is {clean(str(value), 40)}; allowed: 0 to 2^63 - 1, or -1 if missing"
+            f"a count or size is {clean(str(value), 40)}; allowed: -1 (missing) to 2^63 - 1"
         )
     return value
 
@@ -188,11 +188,9 @@ def ms_of(value: object) -> int | None:
     if value is None or (value in {-1, 0} and not isinstance(value, bool)):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"a time is {clean(str(value), 40)}, not a number of ms since 1970")
+        raise ValueError(f"a time is {clean(str(value), 40)}, not ms since 1970")
     if not EARLIEST_MS <= value <= LATEST_MS:
-        raise ValueError(
-            f"a time is {clean(str(value), 40)}; in ms since 1970, this is not from 1980 to 2100"
-        )
+        raise ValueError(f"a time is {clean(str(value), 40)}, not ms since 1970 (1980 to 2100)")
     return value
 
 

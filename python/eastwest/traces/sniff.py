@@ -49,5 +49,5 @@ def _structured(source: Source, start: bytes) -> str:
     if kind:
         return kind
     if said:
-        raise InputError(f"{source.name}: is not a trace: it is {said}")
+        raise InputError(f"{source.name}: contains {said}; the file is not a trace")
     raise unknown(source)

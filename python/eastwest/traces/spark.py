@@ -345,9 +345,7 @@ class _Reader:
 
 def _number(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
-        raise ValueError(
-            f"an id or number of tasks is {value!r:.40}; allowed: whole numbers from 0 to 2^32 - 1"
-        )
+        raise ValueError(f"an id or count is {value!r:.40}; allowed: 0 to 2^32 - 1")
     return value
 
 

@@ -264,7 +264,7 @@ class Writer(FolderWriter):
             )
 
     def lacks(self) -> list[str]:
-        """Return the names of tables without rows, and columns (``table.column``) without values."""
+        """Return the names of tables without rows and columns (``table.column``) without values."""
         missing = []
         for table, columns in TABLES.items():
             if self.counts[table]:

@@ -270,9 +270,7 @@ class _Sets:
             number, length = struct.unpack_from(">HH", data, at)
             if length < 4 or at + length > len(data):
                 if not cut:
-                    reason = (
-                        "message with a set of less than 4 bytes, or longer than the rest of it"
-                    )
+                    reason = "message with a set of less than 4 bytes, or longer than the message"
                     self.account.bad(*self.place, reason, f"set {number} of {length} bytes")
                     return
                 length = len(data) - at
