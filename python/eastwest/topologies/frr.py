@@ -85,7 +85,7 @@ class Table:
 
 @dataclass
 class Ports:
-    """Neighbours of devices: ``at`` has the neighbour at (device, port), ``of`` all of a device."""
+    """Neighbours of devices: ``at`` by (device, port), ``of`` as a list of all, by device."""
 
     at: dict[tuple[str, str], str] = field(default_factory=dict)
     of: dict[str, list[str]] = field(default_factory=dict)

@@ -1,9 +1,10 @@
-"""Neighbours by LLDP (IEEE 802.1AB) as devices report them in JSON.
+"""Neighbours by LLDP (IEEE 802.1AB), read from JSON files of devices.
 
 * ``lldpctl -f json`` or ``-f json0`` of each device. The name of the device comes from
   ``lldpcli -f json show chassis``, or else from the name of the file: ``leaf1.json``,
   ``leaf1.lldp.json``.
-* Both in one file, as SONiC stores them: ``{"lldp_loc_chassis": {"local-chassis": …}, "lldp": …}``.
+* Neighbours and chassis in one file, as SONiC stores them:
+  ``{"lldp_loc_chassis": {"local-chassis": …}, "lldp": …}``.
 * ``networkctl lldp --json=short`` of systemd-networkd.
 * ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
 
