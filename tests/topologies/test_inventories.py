@@ -216,7 +216,7 @@ def test_topologies_of_containerlab(tmp_path: Path) -> None:
         (("name: clos", "name: [clos"), ":3: is not valid YAML"),
         (("  links:", "  cables:"), "has no link between two devices"),
         (("name: clos", "name: " + "[" * 40 + "]" * 40), "nested deeper than 32"),
-        (("name: clos", "name: &a x\nother: *a"), ":3: an alias of YAML"),
+        (("name: clos", "name: &a x\nother: *a"), ":3: has an alias of YAML"),
     ],
 )
 def test_topologies_of_containerlab_that_cannot_be_used(
@@ -307,7 +307,7 @@ def test_exports_of_netbox(tmp_path: Path) -> None:
     ):
         assert note in text
     page = {**exported(cable(("a", "1"), ("b", "1"))), "next": "http://netbox/?offset=50"}
-    with pytest.raises(InputError, match="is one page of several: export with"):
+    with pytest.raises(InputError, match="is only one of several pages of the export: export with"):
         topologies.read_all(written(tmp_path, page_json=page))
 
 
@@ -765,7 +765,7 @@ def test_wrong_types_of_any_value_are_read_or_refused(tmp_path: Path, kind: str)
 )
 def test_tags_of_yaml_are_refused(tmp_path: Path, scalar: str) -> None:
     (tmp_path / "a.clab.yml").write_text(f"name: {scalar}\ntopology: {{nodes: {{a: {{}}}}}}\n")
-    with pytest.raises(InputError, match=r"a.clab.yml:1: a tag of YAML"):
+    with pytest.raises(InputError, match=r"a.clab.yml:1: has a tag of YAML"):
         topologies.read(tmp_path / "a.clab.yml", "containerlab")
 
 

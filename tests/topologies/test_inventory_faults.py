@@ -108,8 +108,8 @@ def test_the_export_of_a_running_lab(tmp_path: Path, is_nested: bool) -> None:
         (lab({"a": CEOS, "b": CEOS, "c": CEOS, "d": CEOS}, ("a:1", "b:1"), ("c:1", "d:1")),
          "it has 2 parts without a path.*--devices"),
         ("topology:\n  nodes:\n{{ if .x }}\n    a: {kind: linux}\n", "is a template"),
-        ("name: lab\nmgmt:\n  network: x\n", "is not of a format that Eastwest knows"),
-        ("# Devices\nrole,name\nserver,srv1\n", "is not of a format that Eastwest knows"),
+        ("name: lab\nmgmt:\n  network: x\n", "the format of the file was not recognised"),
+        ("# Devices\nrole,name\nserver,srv1\n", "the format of the file was not recognised"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_fabric_says_why(tmp_path: Path, content: Any, says: str) -> None:

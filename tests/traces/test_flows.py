@@ -193,7 +193,7 @@ def test_ipv6_records_and_templates_that_come_later(tmp_path: Path) -> None:
         data = kind(RECORDS[:1], templates=False) + kind(RECORDS[3:])
         late = taken(tmp_path, data)
         assert (late.records, late.used) == (1, 1)
-        assert "noted 1 × data set whose template, of this number, is missing: " in said(late)
+        assert "noted 1 × data set whose template did not come before it: " in said(late)
 
 
 def test_sampled_records_are_scaled_and_said_to_be_estimates(tmp_path: Path) -> None:
@@ -207,8 +207,8 @@ def test_sampled_records_are_scaled_and_said_to_be_estimates(tmp_path: Path) -> 
         assert rows(found) == [(a, b, 100 * n, at) for a, b, n, at in EXPECTED]
         text = said(found)
         assert (
-            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates with 95 % confidence"
-            ": the error of the sum of all bytes is 43.3 %" in text
+            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates: with 95 % confidence"
+            ", the error of the sum of all bytes is at most 43.3 %" in text
         )
         assert "most flows of fewer than 100 packets are missing" in text
     told = taken(tmp_path, made.v5(RECORDS), sampling=10)
@@ -501,7 +501,7 @@ def test_damage_is_named_with_its_position(tmp_path: Path) -> None:
         (made.pcap(TRANSFER)[:24] + bytes(8) + b"\xff" * 8, "records:1: the header of a packet is"),
         (
             long,
-            "records:1: message with a set that is shorter than 4 bytes or longer than the rest",
+            "records:1: message with a set of less than 4 bytes, or longer than the message",
         ),
     ]
     for data, expected in cases:

@@ -190,8 +190,8 @@ def test_traps_of_rumen(tmp_path: Path) -> None:
     assert attempts["host"].str.contains("\\", literal=True).sum() == 0
     assert attempts["host"][0].endswith(".megatron.com")
     known = reasons(imported)
-    assert known["attempt that ends before it starts: its times are kept unchanged"] == 1
-    assert known["attempt that starts before its task: its times are kept unchanged"] > 5
+    assert known["attempt that ends before it starts: its times are stored unchanged"] == 1
+    assert known["attempt that starts before its task: its times are stored unchanged"] > 5
     backwards = attempts.filter(pl.col("finish_s") < pl.col("start_s"))
     assert backwards.height == 1
     # The output of maps is not the same as the shuffled bytes.
@@ -220,7 +220,9 @@ def test_a_cut_history_of_mrv2_says_that_its_job_has_not_ended(tmp_path: Path) -
     imported = taken(tmp_path, cut)
     job = table(imported, "jobs").row(0, named=True)
     assert (job["maps"], job["outcome"], job["finish_s"]) == (8, None, None)
-    assert "ends before the end of its job: the file may be truncated" in reasons(imported)
+    assert "history without a record of the end of its job: the file may be truncated" in reasons(
+        imported
+    )
     assert "the last record is incomplete and is left out" in reasons(imported)
 
 
@@ -271,7 +273,7 @@ def test_histories_of_many_jobs_become_one_trace_in_order(tmp_path: Path) -> Non
     assert imported.about["began_s"] == 1_526_555_642.677
     # Attempts get the new number of their job.
     assert attempts.filter(pl.col("job") == 0).height == 2
-    with pytest.raises(InputError, match="job with an id that an earlier job has"):
+    with pytest.raises(InputError, match="job with the id of an earlier job"):
         taken(tmp_path, files[0], files[0], force=True)
 
 

@@ -1,17 +1,16 @@
-"""Fabrics from the descriptor files of other tools and from inventories, and routes for them.
+"""Import of fabrics from topology files of other tools and from inventories; import of routes.
 
 * :mod:`eastwest.topologies.htsim`: ``.topo`` files of htsim, fat trees of two or three tiers.
 * :mod:`eastwest.topologies.mrperf`: XML of MRPerf, racks that a router joins, or a DCell.
-* :mod:`eastwest.topologies.topohub`: JSON of topohub, networks of SNDlib with their demands.
+* :mod:`eastwest.topologies.topohub`: JSON of topohub, such as networks of SNDlib with demands.
 * :mod:`eastwest.topologies.lldp`: neighbours that devices report by LLDP.
 * :mod:`eastwest.topologies.containerlab`: topology files of containerlab.
-* :mod:`eastwest.topologies.netbox`: exports of NetBox, cables and interfaces and devices.
-* :mod:`eastwest.topologies.coloured`: routes for a known matrix of traffic.
-* :mod:`eastwest.topologies.frr`: routes of the routing tables of FRR.
+* :mod:`eastwest.topologies.netbox`: exports of NetBox with cables, interfaces and devices.
+* :mod:`eastwest.topologies.coloured`: routes computed for a known traffic matrix.
+* :mod:`eastwest.topologies.frr`: routes from the routing tables of FRR.
 
-Each reader of descriptors and inventories returns a
-:class:`~eastwest.topologies.fabric.Fabric`. Its ``to_toml`` makes the topology file for
-``kind = "graph"``.
+Each reader of topologies returns a :class:`~eastwest.topologies.fabric.Fabric`: hosts, switches
+and cables. ``Fabric.to_toml`` makes the topology file for ``kind = "graph"``.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ __all__ = ["FORMATS", "Assumed", "Fabric", "read", "read_all", "sniff"]
 
 #: Maximum size of one file in bytes.
 MOST_BYTES = 16 << 20
-#: Maximum number of files of an inventory.
+#: Maximum number of files that are read together.
 _MOST_FILES = 10_000
-#: Maximum number of bytes of all files of an inventory.
+#: Maximum size in bytes of all files that are read together.
 _MOST_ALL_BYTES = 256 << 20
-#: Number of bytes at the start of a file that determine its format.
+#: Number of bytes at the start of a file from which its format is recognised.
 _START = 1 << 16
 
 _READERS = {"htsim": htsim.read, "mrperf": mrperf.read, "topohub": topohub.read}
@@ -41,14 +40,16 @@ _INVENTORIES: dict[str, Callable[[list[Described], Assumed], Fabric]] = {
     "containerlab": containerlab.read,
     "netbox": netbox.read,
 }
-#: Names of the supported formats of descriptors and inventories.
+#: Names of the supported formats of topology files and inventories, as for ``--format``.
 FORMATS = (*_READERS, *_INVENTORIES)
 
 
 def read(path: Path, form: str | None = None, assumed: Assumed | None = None) -> Fabric:
-    """Return the fabric of a descriptor; without ``form`` its content determines the format.
+    """Return the hosts, switches and cables of one topology file or inventory file.
 
-    Raises ``InputError`` with place and reason if the file is invalid or describes no fabric.
+    ``form`` is one of ``FORMATS``; if it is None, the content of the file determines the format.
+    ``assumed`` has values that the file does not state. Raises ``InputError`` with place and reason
+    if the file is invalid or describes no usable fabric.
     """
     return read_all([path], form, assumed)
 
@@ -56,11 +57,11 @@ def read(path: Path, form: str | None = None, assumed: Assumed | None = None) ->
 def read_all(
     paths: Sequence[Path], form: str | None = None, assumed: Assumed | None = None
 ) -> Fabric:
-    """Return the fabric of one descriptor, or of all files of an inventory.
+    """Return the hosts, switches and cables of one topology file, or of all files of an inventory.
 
-    ``form`` is the name of the format; without it the content of each file determines the format.
-    Raises ``InputError`` with place and reason if a file is invalid or the files describe no
-    fabric.
+    ``form`` is one of ``FORMATS``; if it is None, the content of each file determines its format.
+    ``assumed`` has values that the files do not state. Raises ``InputError`` with place and reason
+    if a file is invalid, if the formats differ, or if the files describe no usable fabric.
     """
     files = load_all(paths)
     forms = set()
@@ -73,11 +74,13 @@ def read_all(
                     f"({', '.join(_INVENTORIES)})"
                 )
             raise InputError(
-                f"{path}: is not of a format that Eastwest knows ({', '.join(FORMATS)}); --format "
-                "can name one"
+                f"{path}: the format of the file was not recognised; name it with --format: "
+                f"{', '.join(FORMATS)}"
             )
     if len(forms) > 1:
-        raise InputError(f"the files are of different formats: {', '.join(sorted(forms))}")
+        raise InputError(
+            f"the files have different formats, but must have one: {', '.join(sorted(forms))}"
+        )
     kind = forms.pop()
     if kind in _INVENTORIES:
         return _INVENTORIES[kind](files, assumed or Assumed())
@@ -92,10 +95,10 @@ def read_all(
 
 
 def load_all(paths: Sequence[Path]) -> list[Described]:
-    """Return the content of files.
+    """Return name and content of each file.
 
-    Raises ``InputError`` if there is no file, if a file is missing or empty, or if the number or
-    the size of the files is above the limit.
+    Raises ``InputError`` if ``paths`` is empty, if a file is missing or empty, or if the number or
+    the total size of the files is above the limit.
     """
     if not 0 < len(paths) <= _MOST_FILES:
         raise InputError(f"1 to {_MOST_FILES:,} files are allowed, but there are {len(paths):,}")
@@ -107,12 +110,17 @@ def load_all(paths: Sequence[Path]) -> list[Described]:
         files.append(Described(str(path), data))
         total += len(files[-1].data)
         if total > _MOST_ALL_BYTES:
-            raise InputError(f"the files have more than {_MOST_ALL_BYTES >> 20} MiB in all")
+            raise InputError(
+                f"the files have more than {_MOST_ALL_BYTES >> 20} MiB together, the maximum"
+            )
     return files
 
 
 def load(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a file; raise ``InputError`` if it has more than ``most`` bytes."""
+    """Return the content of a file.
+
+    Raises ``InputError`` if it is missing or has more than ``most`` bytes.
+    """
     if not path.is_file():
         raise InputError(f"{path} is not a file")
     with path.open("rb") as file:
@@ -123,7 +131,10 @@ def load(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def sniff(data: bytes) -> str:
-    """Return the format of a descriptor by its first bytes; empty if it is not known."""
+    """Return the format of a topology file, one of ``FORMATS``, from its first bytes ``data``.
+
+    The result is empty if no format fits.
+    """
     start = data[:_START].lstrip(b"\xef\xbb\xbf").lstrip()
     for name, reader in (("lldp", lldp), ("containerlab", containerlab), ("netbox", netbox)):
         if reader.looks_like(start):

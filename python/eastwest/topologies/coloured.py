@@ -1,13 +1,14 @@
-"""Routes for a known traffic matrix: one shortest path per pair, with the least maximal load.
+"""Routes for a known traffic matrix: one shortest path per pair of hosts, with the least peak load.
 
 These are the offline-optimised ("coloured") routes with which Gusat et al. (*Benchmarking the
-Ethernet-Federated Datacenter*, 2009) compare adaptive routing. A mixed-integer programme: for each
-pair s and each of its shortest paths p a variable x_sp of 0 or 1,
+Ethernet-Federated Datacenter*, 2009) compare adaptive routing. They are the solution of a
+mixed-integer programme. It has a variable x_sp of 0 or 1 for each pair s and each shortest path p
+of this pair:
 
     minimise z,  Σ_p x_sp = 1 for each s,  Σ_(p over l) b_s x_sp ≤ r_l z for each link l,
 
-with b_s the traffic of a pair and r_l the rate of a link between switches. HiGHS solves it (Huangfu
-and Hall 2018, through ``scipy.optimize.milp``).
+with b_s the traffic of a pair, r_l the rate of a link between switches, and z the largest load. The
+solver is HiGHS (Huangfu and Hall 2018), called through ``scipy.optimize.milp``.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Maximum number of pairs of hosts: the simulator accepts at most this number of explicit routes.
+#: Maximum number of pairs of hosts: the maximum number of explicit routes in the simulator.
 MOST_PAIRS = 32_767
-#: Maximum number of paths that are considered: for one pair of hosts, and for all pairs together.
+#: Maximum number of considered shortest paths: for one pair of hosts, and for all pairs together.
 MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000
 _MOST_FILE_BYTES = 64 << 20
 _MOST_BPS = 1e15
@@ -40,35 +41,35 @@ Matrix = dict[tuple[str, str], float]
 
 @dataclass
 class Network:
-    """Switches and cables for the computation of routes."""
+    """Graph of a fabric for the computation of routes: hosts, switches, and rates of cables."""
 
     hosts: list[str]
-    #: Switch to which each host is connected.
+    #: Switch to which each host is connected, by the name of the host.
     edge: dict[str, str]
-    #: Rate of the cable of each host, in bit/s.
+    #: Rate of the cable of each host in bit/s, by the name of the host.
     host_rate_bps: dict[str, float]
-    #: Distinct neighbours of each switch in the order of their cables.
+    #: Neighbouring switches of each switch, each once, in the order of the cables.
     neighbours: dict[str, list[str]]
-    #: Rate in bit/s of the first cable from one switch to another.
+    #: Rate in bit/s by (from switch, to switch): that of the first cable between them.
     rate_bps: dict[Link, float]
 
 
 @dataclass
 class Coloured:
-    """Routes, one path for each pair of hosts, and the largest load of a link with them."""
+    """Optimised routes, one path for each pair of hosts, and the largest load of a link."""
 
-    #: Switches on the path of each pair, in order.
+    #: Switches on the path in order, by (sending host, receiving host).
     routes: dict[tuple[str, str], list[str]]
-    #: Largest load of a link with ``routes``: its traffic divided by its rate.
+    #: Largest load of a link between switches with ``routes``: traffic divided by rate.
     largest_load: float
-    #: Lower bound of the largest load of a link, whatever the routes.
+    #: Lower bound of the largest load over all choices of the considered shortest paths.
     least_possible: float
     #: Whether the solver has proven that no other routes have a smaller largest load.
     proven: bool
     notes: list[str] = field(default_factory=list)
 
     def csv(self) -> str:
-        """Return the routes as CSV with the columns from, to and via (switches, by spaces)."""
+        """Return the routes as CSV: from, to, via (names of switches, separated by spaces)."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])
@@ -77,7 +78,7 @@ class Coloured:
 
 
 def network(shape: Mapping[str, Any]) -> Network:
-    """Return the switches and cables of a fabric; ``shape`` is the result of ``core.topology``."""
+    """Return the graph of a fabric; ``shape`` is the fabric as ``core.topology`` returns it."""
     names, count = list(shape["nodes"]), int(shape["hosts"])
     hosts = names[:count]
     is_host = set(hosts)
@@ -95,7 +96,10 @@ def network(shape: Mapping[str, Any]) -> Network:
 
 
 def uniform(net: Network) -> Matrix:
-    """Return the matrix in which a host divides its cable's rate equally among all others."""
+    """Return a traffic matrix: each host sends to all others, with equal shares of its rate.
+
+    The keys are (from host, to host), the values bit/s. Raises ``InputError`` for too many pairs.
+    """
     if len(net.hosts) * (len(net.hosts) - 1) > MOST_PAIRS:
         raise InputError(
             f"{len(net.hosts)} hosts make more than {MOST_PAIRS} pairs, the limit of the simulator"
@@ -105,7 +109,11 @@ def uniform(net: Network) -> Matrix:
 
 
 def read_matrix(path: Path, net: Network) -> Matrix:
-    """Return the traffic matrix of a CSV file with the columns from, to and bps."""
+    """Return the traffic in bit/s by (from host, to host) of a CSV file.
+
+    The columns are from, to and bps. Raises ``InputError`` if a row is not valid or names a host
+    that is not in ``net``.
+    """
     if not path.is_file():
         raise InputError(f"{path} is not a file")
     if path.stat().st_size > _MOST_FILE_BYTES:
@@ -157,9 +165,10 @@ def _demand(
 
 
 def shortest_paths(net: Network, a: str, b: str, most: int = MOST_PATHS) -> Iterator[list[str]]:
-    """Yield at most ``most`` shortest paths from switch ``a`` to ``b``, as lists of switches.
+    """Yield at most ``most`` shortest paths from switch ``a`` to switch ``b``.
 
-    Paths come in the order of the switches' cables.
+    A path is the list of its switches, including ``a`` and ``b``. At each switch, the cables are
+    followed in their order.
     """
     distance = _distances(net, b)
     if a not in distance:
@@ -190,9 +199,10 @@ def _distances(net: Network, start: str) -> dict[str, int]:
 
 
 def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[str]]) -> float:
-    """Return the largest load of a link between switches: its traffic divided by its rate.
+    """Return the largest load of a link between switches: traffic divided by rate.
 
-    ``matrix`` has the traffic of each pair of hosts in bit/s, ``routes`` the switches on its path.
+    ``matrix`` has the traffic of each pair of hosts in bit/s, ``routes`` the path of each pair as a
+    list of switches.
     """
     carried: dict[Link, float] = {}
     for pair, bps in matrix.items():
@@ -203,10 +213,11 @@ def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[st
 
 
 def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured:
-    """Return one shortest path for each pair, so that the largest load of a link is least.
+    """Return one shortest path for each pair in ``matrix``, with the least peak load of a link.
 
-    The search ends after ``time_limit_s``, perhaps with routes that are not proven to be optimal.
-    Raises ``InputError`` for too many paths, or if no routes were found in this time.
+    The search ends after ``time_limit_s`` seconds; the routes may then not be proven to be optimal.
+    Raises ``InputError`` if the pairs have too many shortest paths together, or if no routes were
+    found before the time limit.
     """
     paths: dict[tuple[str, str], list[list[str]]] = {}
     notes, total = [], 0
@@ -219,8 +230,8 @@ def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured
         total += len(paths[pair])
         if total > MOST_PATHS_OF_ALL:
             raise InputError(
-                f"the pairs have more than {MOST_PATHS_OF_ALL} shortest paths together: "
-                "use fewer pairs"
+                f"the pairs have more than {MOST_PATHS_OF_ALL} shortest paths together, which is "
+                "the maximum: use fewer pairs"
             )
     if any(len(found) > MOST_PATHS for found in known.values()):
         notes.append(
@@ -238,10 +249,10 @@ def _solve(
     paths: Mapping[tuple[str, str], list[list[str]]],
     time_limit_s: float,
 ) -> tuple[dict[tuple[str, str], int], float, bool]:
-    """Return the path of each pair, a lower bound of the largest load, and whether it is optimal.
+    """Return (chosen path of each pair, lower bound of the largest load, proven).
 
-    A path is an index into ``paths`` of the pair. True in the third place means that the solver has
-    proven that no other routes have a smaller largest load.
+    A chosen path is an index into the list that ``paths`` has for the pair. ``proven`` is true if
+    the solver has proven that no other choice of paths has a smaller largest load.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # slow to load
     from scipy.sparse import coo_array  # noqa: PLC0415

@@ -1,14 +1,14 @@
 """Topologies of containerlab: nodes with kinds, and links between their interfaces.
 
-Two files are read: the topology that a user writes (``….clab.yml``), and the one that containerlab
-exports for a running lab (``topology-data.json``). JSON is read as it is; YAML needs PyYAML (the
-extra ``inventories``), of which only plain values are used.
+Two kinds of files are read: the topology that a user writes (``….clab.yml``), and the topology that
+containerlab exports for a running lab (``topology-data.json``). YAML needs PyYAML (the extra
+``inventories``); aliases and tags of YAML are refused.
 
 The kinds in ``_OPEN_KINDS`` (``linux``, external containers, traffic generators) do not state the
 purpose of a node. A node of these kinds with the image of a router (``frrouting/frr``) is a switch.
-A node of these kinds whose neighbours are two or more switches, and nothing else, is a host. For
-the other nodes of these kinds the number of neighbours decides: one neighbour makes a host. Nodes
-of all other kinds are switches. A node with ``network-mode: container:NODE`` is a part of NODE, as
+A node of these kinds whose neighbours are two or more known switches, and nothing else, is a host.
+Each other node of these kinds is a host if it has one neighbour, and else a switch. Nodes of
+all other kinds are switches. A node with ``network-mode: container:NODE`` is a part of NODE, as
 a line card is a part of a router. Links to the host system (``mgmt-net``, ``macvlan``, ``vxlan``,
 ``dummy``) are left out. The files have no rates.
 """
@@ -35,7 +35,7 @@ from eastwest.units import clean
 #: Maximum size of a YAML file in bytes, because PyYAML needs about 10 s per MiB.
 _MOST_YAML = 2 << 20
 _MOST_DEPTH = 32
-#: Kinds whose nodes can be hosts or switches.
+#: Kinds of containerlab whose nodes can be hosts or switches; all other kinds are switches.
 _OPEN_KINDS = {
     "linux",
     "host",
@@ -47,20 +47,20 @@ _OPEN_KINDS = {
     "ostinato",
     "",
 }
-#: Words in the names of container images that contain a router or a switch.
+#: Pattern for the names of container images: a match means that the node is a router or switch.
 _ROUTERS = re.compile(r"frr|quagga|gobgp|vyos|(?:^|[/_.-])(?:bird|holo|ovs)(?:[/:_.-]|\d|$)", re.I)
 _NO_NODES = {"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "dummy"}
 _PART_OF = "container:"
-#: Maximum number of steps from a node to the node that it is a part of (``network-mode``).
+#: Maximum length of a chain of nodes, each of which is a part of the next (``network-mode``).
 _MOST_PARTS = 8
 _EXPORT = re.compile(rb'"type"\s*:\s*"clab"')
 
-#: Node and interface of one end of a link.
+#: One end of a link: (name of the node, name of the interface).
 _End = tuple[str, str]
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file begins as a topology of containerlab."""
+    """Whether the first bytes of a file are those of a topology of containerlab."""
     if start.lstrip().startswith(b"{"):
         written = b'"topology"' in start and b'"nodes"' in start
         return written or _EXPORT.search(start) is not None
@@ -68,12 +68,12 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(files: list[Described], assumed: Assumed) -> Fabric:
-    """Return the fabric of one topology file."""
+    """Return the fabric of one topology file: ``files`` must have exactly one entry."""
     return fabric(inventory(files), assumed)
 
 
 def inventory(files: list[Described]) -> Inventory:
-    """Return the nodes and links of one topology file."""
+    """Return the nodes and links of one topology file: ``files`` must have exactly one entry."""
     if len(files) != 1:
         raise InputError(
             "only one topology of containerlab can be read at a time, but there are "
@@ -116,7 +116,7 @@ def inventory(files: list[Described]) -> Inventory:
 
 
 def _find_servers(found: Inventory) -> None:
-    """Set the purpose host for devices whose neighbours are several switches and nothing else.
+    """Mark as hosts the devices of ``found`` that have several neighbours, all known switches.
 
     Devices that are known to be switches do not change.
     """
@@ -134,7 +134,11 @@ def _find_servers(found: Inventory) -> None:
 
 
 def _yaml(file: Described) -> Any:
-    """Return the content of a YAML file."""
+    """Return the content of a YAML file as Python values.
+
+    Raises ``InputError`` if PyYAML is not installed, or if the file is too large, too deeply nested
+    or not valid, or has aliases or tags.
+    """
     try:
         yaml = importlib.import_module("yaml")
     except ImportError:
@@ -151,13 +155,14 @@ def _yaml(file: Described) -> Any:
             if isinstance(event, yaml.AliasEvent):
                 at = event.start_mark.line + 1
                 raise InputError(
-                    f"{file.name}:{at}: an alias of YAML (*name), which is not supported"
+                    f"{file.name}:{at}: has an alias of YAML (*name), which is not supported"
                 )
             tag = getattr(event, "tag", None)
             if tag is not None and tag != "!":
                 at = event.start_mark.line + 1
                 raise InputError(
-                    f"{file.name}:{at}: a tag of YAML ({clean(tag, 40)}), which is not supported"
+                    f"{file.name}:{at}: has a tag of YAML ({clean(tag, 40)}), which is not "
+                    "supported"
                 )
             opens = isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent))
             closes = isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent))
@@ -192,10 +197,10 @@ def _inherited(
     key: str,
     kinds: dict[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the setting ``key`` by name of the node; empty if it is not set.
+    """Return the value of the setting ``key`` for each node, by name; empty if it is not set.
 
-    The value is that of the node, else of the node's group, else of its kind (only if ``kinds``
-    states the kinds of the nodes), else of the defaults.
+    The value is that of the node itself, else of its group, else of its kind, else of the defaults.
+    ``kinds`` has the kind of each node; if it is None, settings of kinds are ignored.
     """
     defaults, groups = topology.get("defaults"), topology.get("groups")
     by_kind = topology.get("kinds")
@@ -218,7 +223,10 @@ def _entry(tree: Any, key: Any) -> Any:
 
 
 def _owners(file: Described, nodes: dict[str, Any]) -> dict[str, str]:
-    """Return by node the node to which it belongs: itself, or the node in its network-mode."""
+    """Return for each node, by name, the node of which it is a part, or its own name.
+
+    A node is a part of the node that its ``network-mode`` names. Raises ``InputError`` for a loop.
+    """
     parts: dict[str, str] = {}
     for name, about in nodes.items():
         mode = _entry(about, "network-mode")
@@ -240,7 +248,10 @@ def _owners(file: Described, nodes: dict[str, Any]) -> dict[str, str]:
 
 
 def _ends(where: str, link: Any) -> tuple[_End, _End] | None:
-    """Return node and interface of both ends; None for links that leave the topology."""
+    """Return both ends of a link, each as (node, interface); None for a link to the host system.
+
+    ``where`` is the place of the link for messages.
+    """
     if not isinstance(link, dict):
         raise InputError(f"{where}: is not an object with endpoints")
     if _text(link.get("type")) in _NO_NODES or "endpoint" in link:

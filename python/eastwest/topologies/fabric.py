@@ -1,4 +1,4 @@
-"""Hosts, switches and cables, as a topology file of ``kind = "graph"``."""
+"""Hosts, switches and cables of an imported network, and their file for ``kind = "graph"``."""
 
 from __future__ import annotations
 
@@ -25,46 +25,48 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Assumed:
-    """Values that are assumed where a descriptor does not state them."""
+    """Choices of the user for the import of a topology: values that its file may not state."""
 
     #: Rate of a cable in bit/s; None: the default of the format.
     rate_bps: float | None = None
-    #: Delay of a cable in s; it includes the delay of the switches (5 µs as in scenario S1).
+    #: Delay of a cable in s, which includes the delay of a switch; default 5 µs as in scenario S1.
     delay_s: float = 5e-6
-    #: Number of hosts that each node gets in a network of switches only.
+    #: Number of hosts that are added at each switch if the file has only switches.
     hosts_per_node: int = 1
-    #: Glob patterns for the names of hosts in an inventory; if empty, the inventory decides.
+    #: Glob patterns: devices of an inventory with these names are hosts, all others switches. If
+    #: empty, the inventory states which devices are hosts.
     host_names: tuple[str, ...] = ()
-    #: Glob patterns for the names of switches that get hosts, in an inventory without hosts.
+    #: Glob patterns: in an inventory without hosts, switches with these names get hosts; if empty,
+    #: all switches.
     hosts_at: tuple[str, ...] = ()
-    #: Glob patterns for the names of the devices of an inventory that are used; if empty, all are.
+    #: Glob patterns: only devices of an inventory with these names are used; if empty, all devices.
     device_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cable:
-    """Cable between the nodes named ``a`` and ``b``, with its rate and its delay."""
+    """Cable between the nodes named ``a`` and ``b``, with rate in bit/s and delay in s."""
 
     a: str
     b: str
     rate_bps: float
     delay_s: float
-    #: Name of the port at the node ``a``; empty if the descriptor has none.
+    #: Name of the port at the node ``a``; empty if the file states none.
     a_port: str = ""
-    #: Name of the port at the node ``b``; empty if the descriptor has none.
+    #: Name of the port at the node ``b``; empty if the file states none.
     b_port: str = ""
 
 
 @dataclass
 class Fabric:
-    """Hosts, switches and cables of a descriptor."""
+    """Hosts, switches and cables of an imported topology."""
 
     hosts: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)
     cables: list[Cable] = field(default_factory=list)
     #: Remarks, for the user, on values that were assumed or left out.
     notes: list[str] = field(default_factory=list)
-    #: Traffic in bit/s from host to host; empty if the file states none.
+    #: Traffic in bit/s by (sending host, receiving host); empty if the file states none.
     demands_bps: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def check(self) -> Fabric:
@@ -73,14 +75,14 @@ class Fabric:
         names = [*self.hosts, *self.switches]
         twice = next((name for name, n in Counter(names).items() if n > 1), None)
         if twice is not None:
-            raise InputError(f"there are two nodes named {clean(twice, 80)}")
+            raise InputError(f"two nodes have the name {clean(twice, 80)}; names must be unique")
         if len(self.hosts) < 2:
-            raise InputError("there are fewer than two hosts")
+            raise InputError(f"the fabric has {len(self.hosts)} hosts, but needs at least two")
         self._connected()
         return self
 
     def _connected(self) -> None:
-        """Raise ``InputError`` if some nodes cannot be reached from the first host."""
+        """Raise ``InputError`` if there is no path from the first host to some node."""
         neighbours: dict[str, list[str]] = {name: [] for name in [*self.hosts, *self.switches]}
         for cable in self.cables:
             neighbours[cable.a].append(cable.b)
@@ -97,7 +99,7 @@ class Fabric:
             raise InputError(f"the fabric is not connected: no path from {self.hosts[0]} to {some}")
 
     def to_toml(self, source: str) -> str:
-        """Return the topology file; its first line names the ``source``."""
+        """Return the text of the topology file; the first line is the comment ``source``."""
         lines = [f"# {clean(source, 200)}", *(f"# {clean(note, 400)}" for note in self.notes)]
         lines += [f"hosts = {json.dumps(self.hosts)}", f"switches = {json.dumps(self.switches)}"]
         for c in self.cables:
@@ -108,7 +110,7 @@ class Fabric:
 
 
 def ports_csv(fabric: Fabric) -> str:
-    """Return the ports at both ends of all cables as CSV with the columns ``PORT_COLUMNS``."""
+    """Return CSV with a row for each cable: devices and ports at both ends (``PORT_COLUMNS``)."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(PORT_COLUMNS)
@@ -121,7 +123,7 @@ def _whole(value: float) -> int:
 
 
 def demand_size(nodes: int, cables: int) -> None:
-    """Raise ``InputError`` for a fabric above the simulator's limits, before it is built."""
+    """Raise ``InputError`` if a fabric has more nodes or cables than the simulator allows."""
     if nodes > MOST_NODES:
         raise InputError(f"the fabric has {nodes} nodes; at most {MOST_NODES} are allowed")
     if cables > MOST_CABLES:
@@ -129,6 +131,9 @@ def demand_size(nodes: int, cables: int) -> None:
 
 
 def name_of(text: object, otherwise: str) -> str:
-    """Return a label as a valid name of a node, or ``otherwise`` if nothing of it is valid."""
+    """Return ``text`` changed to a valid name of a node, or ``otherwise`` if that is impossible.
+
+    Other characters than ``A-Z a-z 0-9 . _ -`` become hyphens; a name has at most 64 characters.
+    """
     label = _OTHER.sub("-", text)[:64].strip("-") if isinstance(text, str) else ""
     return label if _NAME.fullmatch(label) else otherwise

@@ -1,10 +1,11 @@
 """Routes of hosts from the routing tables of FRR: ``show ip route json`` of each switch.
 
 The longest prefix that contains the receiver's address determines the next hops of a switch; only
-selected routes and active next hops count. The device of a next hop is found by the cable at its
-interface. If there is no such cable, it is the device with the next hop's address, or the only
-other device on the interface's network. Among several equal next hops, a hash (SHA-256) of sender,
-receiver and switch chooses one, because an explicit route cannot split; weights are ignored.
+selected routes and active next hops count. A next hop is the device at the other end of the cable
+at its interface. If that cable is not known, it is the device with the next hop's address, or the
+only other device on the interface's network. Among several equal next hops, a hash (SHA-256) of
+sender, receiver and switch chooses one, because an explicit route cannot split. Weights are
+ignored.
 
 If a file has the tables of several VRFs (``show ip route vrf all json``), the default one is used.
 A path ends at a switch whose next hop is the receiver, and at the receiver's own switch if this
@@ -32,7 +33,7 @@ from eastwest.topologies.inventory import Described, in_order
 from eastwest.topologies.lldp import stem
 from eastwest.units import clean, count
 
-#: Maximum number of switches on a path: the limit of the simulator.
+#: Maximum number of switches on a path, a limit of the simulator.
 MOST_HOPS = 64
 #: Maximum number of routes in all tables together.
 _MOST_ROUTES = 5_000_000
@@ -41,7 +42,7 @@ _MOST_FILE_BYTES = 64 << 20
 _LOCAL = {"local"}
 #: Maximum number of tables in one file.
 _MOST_VRFS = 4096
-#: Name or number of the default VRF; routes without either belong to it.
+#: Names and numbers of the default VRF; a route that states no VRF belongs to the default VRF.
 _DEFAULT_VRFS = {"default", "0", ""}
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -49,7 +50,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True)
 class Hop:
-    """Next hop of a route: interface and address, each of which may be empty."""
+    """Next hop of a route: outgoing interface and IP address; either may be empty."""
 
     interface: str
     address: str
@@ -59,17 +60,20 @@ class Hop:
 class Table:
     """Routing table of one switch."""
 
-    #: Next hops by (IP version, prefix length), then by the bits of the prefix as a number; an
-    #: empty tuple means a connected network.
+    #: Next hops of each prefix, by (IP version, prefix length) and then by the bits of the prefix
+    #: as a number; an empty tuple means that the switch is connected to the network itself.
     routes: dict[tuple[int, int], dict[int, tuple[Hop, ...]]] = field(default_factory=dict)
-    #: Networks to which each interface is connected.
+    #: Networks to which each interface is connected, as text, by the name of the interface.
     connected: dict[str, list[str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
-    #: (IP version, prefix length) of all routes, longest prefix first.
+    #: Each pair (IP version, prefix length) that occurs in ``routes``, longest prefix first.
     lengths: list[tuple[int, int]] = field(default_factory=list)
 
     def find(self, address: Address) -> tuple[Hop, ...] | None:
-        """Return the next hops to an address; None without a route."""
+        """Return the next hops of the longest prefix that contains ``address``.
+
+        The result is empty for a connected network, and None if there is no route.
+        """
         bits = address.max_prefixlen
         for version, length in self.lengths:
             if version == address.version:
@@ -81,7 +85,7 @@ class Table:
 
 @dataclass
 class Ports:
-    """Neighbours of all devices: ``at`` by (device, port), ``of`` as a list by device."""
+    """Neighbours of devices: ``at`` by (device, port), ``of`` as a list of all, by device."""
 
     at: dict[tuple[str, str], str] = field(default_factory=dict)
     of: dict[str, list[str]] = field(default_factory=dict)
@@ -95,7 +99,7 @@ class Routes:
     notes: list[str]
 
     def csv(self) -> str:
-        """Return the routes as CSV with the columns from, to and via (switches, by spaces)."""
+        """Return the routes as CSV: from, to, via (names of switches, separated by spaces)."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])
@@ -109,11 +113,12 @@ def routes(
     hosts: Mapping[str, str],
     pairs: Sequence[tuple[str, str]] | None = None,
 ) -> Routes:
-    """Return the paths between hosts; ``hosts`` has the IP address of each host.
+    """Return the switches on the path of each pair of hosts, from routing tables of FRR.
 
-    ``pairs`` are the pairs of hosts, by default all pairs. Raises ``InputError`` if a table is
-    damaged, if a host is not in the file of ports, if there are too many pairs, or if no pair has
-    a path.
+    ``files`` are the outputs of ``show ip route json``, each named after a switch. ``hosts`` has
+    the IP address of each host by name. ``pairs`` are (sender, receiver); if it is None, all pairs
+    count. Raises ``InputError`` if a table is damaged, if a host is not in ``ports``, if there are
+    too many pairs, or if no pair has a path.
     """
     names = sorted(hosts, key=in_order)
     for host in names:
@@ -134,7 +139,7 @@ def routes(
 
 
 class _Paths:
-    """Paths through the routing tables of all switches."""
+    """Search for the paths of pairs of hosts through the routing tables of all switches."""
 
     def __init__(self, tables: Mapping[str, Table], ports: Ports, hosts: Mapping[str, str]) -> None:
         self.tables = tables
@@ -152,7 +157,10 @@ class _Paths:
         self.example: dict[str, str] = {}
 
     def all(self, pairs: Sequence[tuple[str, str]]) -> Routes:
-        """Return the paths of all pairs, with notes on pairs that have none."""
+        """Return the paths of ``pairs`` (sender, receiver), with notes on pairs without a path.
+
+        Raises ``InputError`` if no pair has a path.
+        """
         found: dict[tuple[str, str], list[str]] = {}
         for a, b in pairs:
             path = self._path(a, b)
@@ -176,7 +184,10 @@ class _Paths:
         return Routes(found, notes)
 
     def _path(self, a: str, b: str) -> list[str] | str:
-        """Return the switches from one host to another, or the reason why there are none."""
+        """Return the switches on the path from host ``a`` to host ``b``.
+
+        If there is no path, the result is a text with the reason.
+        """
         address = ipaddress.ip_address(self.hosts[b])
         last = self.ports.of[b][0]
         path = [self.ports.of[a][0]]
@@ -199,7 +210,10 @@ class _Paths:
         return f"the path has more than {MOST_HOPS} switches"
 
     def _nexts(self, at: str, hops: tuple[Hop, ...] | None) -> list[str] | str:
-        """Return the devices of the next hops of a switch, or the reason why there are none."""
+        """Return the sorted names of the devices to which ``hops`` of the switch ``at`` lead.
+
+        If no device is known, the result is a text with the reason.
+        """
         if at not in self.tables:
             return f"there is no routing table of {at}"
         if hops is None:
@@ -213,7 +227,7 @@ class _Paths:
         )
 
     def _next(self, at: str, hop: Hop) -> str:
-        """Return the device of a next hop; empty if it is not known."""
+        """Return the device to which ``hop`` of the switch ``at`` leads; empty if not known."""
         name = hop.interface
         found = self.ports.at.get((at, name)) or self.ports.at.get((at, name.partition(".")[0]))
         found = found or self.owners.get(hop.address, "")
@@ -230,7 +244,10 @@ def _hash(text: str) -> int:
 
 
 def tables(files: Sequence[Described]) -> dict[str, Table]:
-    """Return the routing tables by switch; the name of a file contains the switch's name."""
+    """Return the routing table of each switch by name; the switch's name is in the file's name.
+
+    Raises ``InputError`` if a file is damaged or the files have too many routes.
+    """
     tables: dict[str, Table] = {}
     total = 0
     for file in files:
@@ -253,7 +270,7 @@ def tables(files: Sequence[Described]) -> dict[str, Table]:
 
 
 def _selected(file: Described) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the selected and the local routes of a file, each with its place for messages."""
+    """Yield (place for messages, JSON object) of each selected or local route of a file."""
     for tree in _tables_of_default(file, list(_documents(file))):
         for prefix, listed in tree.items():
             where = f"{file.name}: {clean(str(prefix), 60)}"
@@ -267,7 +284,7 @@ def _selected(file: Described) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _documents(file: Described) -> Iterator[Any]:
-    """Yield the JSON values of a file: FRR writes one for each VRF (``vrf all``)."""
+    """Yield the JSON values in a file: with ``vrf all``, FRR writes one value for each VRF."""
     text = file.data.decode("utf-8", "replace").lstrip("\ufeff").rstrip()
     decoder, at = json.JSONDecoder(), 0
     for number in itertools.count():
@@ -285,9 +302,10 @@ def _documents(file: Described) -> Iterator[Any]:
 
 
 def _tables_of_default(file: Described, documents: list[Any]) -> list[dict[str, Any]]:
-    """Return the only table of a file, or of several tables those of the default VRF.
+    """Return the routing tables of a file that are used, from its JSON values ``documents``.
 
-    Raises ``InputError`` if there are several tables and none is that of the default VRF.
+    A single table is used whatever its VRF; of several, those of the default VRF. Raises
+    ``InputError`` if there are several and none is that of the default VRF.
     """
     trees = [_table_of(file, tree) for tree in documents]
     if len(trees) == 1:
@@ -299,9 +317,10 @@ def _tables_of_default(file: Described, documents: list[Any]) -> list[dict[str, 
 
 
 def _table_of(file: Described, tree: Any) -> dict[str, Any]:
-    """Return a routing table from a JSON value: one table, or an object of tables by VRF.
+    """Return a routing table from the JSON value ``tree``: a table, or an object of tables by VRF.
 
-    Of an object, the table of the default VRF is returned, or else its only table.
+    Of several tables, the table of the default VRF is returned. Raises ``InputError`` if there is
+    no default table among several, or if the value is not the output of ``show ip route json``.
     """
     if not isinstance(tree, dict):
         raise InputError(f"{file.name}: is not the output of show ip route json")
@@ -324,7 +343,7 @@ def _without_default(file: Described, number: int) -> str:
 
 
 def _other_command(tree: dict[str, Any]) -> str:
-    """Return the FRR command that wrote a file, if it is not ``show ip route json``; else empty."""
+    """Return the FRR command whose output ``tree`` is; empty if it is ``show ip route json``."""
     if {"paths", "routes", "vrfId"} & tree.keys():
         return "show bgp … json"
     first = next(iter(tree.values()), None)
@@ -342,9 +361,9 @@ def _is_network(text: str) -> bool:
 
 
 def _vrf(tree: dict[str, Any]) -> str:
-    """Return the name or number of the VRF that the first route of a table states; else empty.
+    """Return the name or number of the VRF in the first route of a table; empty if it has none.
 
-    Older versions of FRR state none for the default VRF.
+    Older versions of FRR state no VRF in routes of the default VRF.
     """
     listed = next(iter(tree.values()), None)
     route = listed[0] if isinstance(listed, list) and listed else None
@@ -353,7 +372,10 @@ def _vrf(tree: dict[str, Any]) -> str:
 
 
 def _add(table: Table, where: str, route: dict[str, Any]) -> None:
-    """Add a route to a table."""
+    """Add the route of a JSON object to a table, if it is connected or has a usable next hop.
+
+    ``where`` is the place of the route for messages.
+    """
     try:
         # Some collections have escaped the JSON text twice: 10.0.0.0\\/24.
         network = ipaddress.ip_network(str(route["prefix"]).replace("\\/", "/"), strict=False)
@@ -391,7 +413,7 @@ def _add(table: Table, where: str, route: dict[str, Any]) -> None:
 
 
 def read_ports(path: Path) -> Ports:
-    """Return the neighbours of a file of ports (``topology import --ports``)."""
+    """Return the neighbours of devices from the CSV file that ``topology import --ports`` wrote."""
     ports = Ports()
     for where, (a, a_port, b, b_port) in _rows(path, PORT_COLUMNS):
         if not a or not b:
@@ -404,7 +426,10 @@ def read_ports(path: Path) -> Ports:
 
 
 def read_pairs(path: Path, hosts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the pairs of hosts of a CSV file with the columns from and to."""
+    """Return the distinct pairs (from, to) of hosts in a CSV file with the columns from and to.
+
+    Raises ``InputError`` if a row names an unknown host, or one host twice.
+    """
     pairs: dict[tuple[str, str], None] = {}
     for where, (a, b) in _rows(path, ("from", "to")):
         for name in (a, b):
@@ -417,7 +442,7 @@ def read_pairs(path: Path, hosts: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the rows of a CSV file, each with its place in the file for messages."""
+    """Yield (place for messages, values of ``columns``) of each row of a CSV file."""
     if not path.is_file():
         raise InputError(f"{path} is not a file")
     if path.stat().st_size > _MOST_FILE_BYTES:

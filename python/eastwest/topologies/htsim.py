@@ -7,9 +7,8 @@ cables (default 1). In a tree of three tiers ``Podsize`` hosts form a pod. The n
 follow from these values; ``Radix_Down`` of the tiers 1 and 2 must agree with them.
 
 The rate and the latency of a tier are those of the cables below its switches. The latency of a
-switch is divided equally between the cables on both sides, so that the sum along a path is that of
-htsim. ``Oversubscribed`` follows from the
-radices and is only compared with them.
+switch is divided equally between the cables on both sides, so that the delay of a path is the same
+as in htsim. ``Oversubscribed`` follows from the radices and is only compared with them.
 """
 
 from __future__ import annotations
@@ -47,14 +46,17 @@ class _Described:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first line of a file, without comments, is a key and its value."""
+    """Whether the first line of a file that is not a comment is a key followed by one value."""
     lines = (line.partition(b"#")[0].split() for line in start.split(b"\n"))
     words = next((words for words in lines if words), [])
     return len(words) == len(_PAIR) and re.fullmatch(rb"[A-Za-z_]+", words[0]) is not None
 
 
 def read(data: bytes, assumed: Assumed) -> Fabric:
-    """Return the fat tree of a ``.topo`` file."""
+    """Return the fat tree of a ``.topo`` file; ``assumed`` is not used.
+
+    Raises ``InputError`` if the file is invalid or its values do not agree.
+    """
     del assumed  # the file states all values
     described = _parse(data.decode("utf-8", "replace"))
     count = described.tree.get("tiers", 0)
@@ -64,7 +66,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     for number in range(count):
         tier = described.tiers.get(number)
         if tier is None:
-            raise InputError(f"there is no Tier {number}")
+            raise InputError(f"Tiers is {count}, but the file has no section Tier {number}")
         lacking = [key for key in _NEEDED if key not in tier]
         lacking += ["radix_up"] if number + 1 < count and "radix_up" not in tier else []
         if lacking:
@@ -97,7 +99,8 @@ def _parse(text: str) -> _Described:
         known = _TREE if current is described.tree else _TIER
         if key not in known:
             raise InputError(
-                f"{where}: {clean(words[0], 40)} is not a key here; allowed: {', '.join(known)}"
+                f"{where}: {clean(words[0], 40)} is not a key of "
+                f"{'the tree' if known is _TREE else 'a tier'}; allowed: {', '.join(known)}"
             )
         if key in current:
             raise InputError(f"{where}: {clean(words[0], 40)} is given twice")
@@ -112,9 +115,10 @@ def _number(text: str, where: str) -> int:
 
 
 def _share(number: int, by: int, what: str) -> int:
-    """Return ``number`` divided by ``by``; raise ``InputError`` unless it is a positive multiple.
+    """Return ``number`` divided by ``by``.
 
-    ``what`` describes the division in the message.
+    Raises ``InputError`` unless ``number`` is a positive multiple of ``by``. ``what`` describes the
+    division in the message.
     """
     if by < 1 or number < 1 or number % by:
         raise InputError(f"{what}: {number} is not a multiple of {by}; both must be above 0")
@@ -182,9 +186,9 @@ def _demand_radix(tiers: list[dict[str, int]], level: int, ports: int) -> None:
 def _join(
     fabric: Fabric, tiers: list[dict[str, int]], level: int, pairs: list[tuple[str, str]]
 ) -> None:
-    """Add to the fabric the cables below a tier, one bundle for each pair of nodes.
+    """Add to ``fabric`` the cables between tier ``level`` and the tier or hosts below it.
 
-    ``level`` is the number of the tier; ``pairs`` are (lower node, switch of the tier).
+    ``pairs`` are (lower node, switch of the tier); each pair gets a bundle of parallel cables.
     """
     tier = tiers[level]
     ends = [tier["switch_latency_ns"], tiers[level - 1]["switch_latency_ns"] if level else 0]

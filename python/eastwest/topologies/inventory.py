@@ -1,4 +1,4 @@
-"""Devices and links of an inventory, and the fabric made of them.
+"""Devices and links of an inventory, and the fabric made from the inventory.
 
 Inventories (LLDP, containerlab, NetBox) have ports, several cables per server, and devices without
 a known purpose. The fabric of the simulator has hosts with network cards, and switches:
@@ -6,13 +6,14 @@ a known purpose. The fabric of the simulator has hosts with network cards, and s
 * If ``Assumed.host_names`` is given, devices with these names are hosts, and all others switches.
   Otherwise the inventory states the purpose of a device. A device of unknown purpose is a host if
   all its links lead to one neighbour, and otherwise a switch.
-* Each link of a host is a cable at a network card of its own. The cards are numbered in the order
-  of the names of the host's ports. Links that are slower than the fastest link of the host, often
-  those of management ports, are left out: a bond has cards of one rate. A link without a rate has
-  the rate of the host's other links.
+* Each link of a host is a cable at a separate network card. The cards are numbered in the order
+  of the names of the host's ports. Links that are slower than the fastest link of the host (often
+  management ports) are left out, because all cards of a bond have one rate. A link of a host
+  without a rate gets the rate of the host's fastest link.
 * Links between two hosts, and devices without a link, are left out.
 * ``Assumed.device_names`` limits the fabric to devices with these names.
-* Without hosts, each switch of ``Assumed.hosts_at`` gets ``Assumed.hosts_per_node`` hosts.
+* If no device is a host, ``Assumed.hosts_per_node`` hosts are added at each switch with a name of
+  ``Assumed.hosts_at``.
 * The delay of a cable is ``Assumed.delay_s`` plus 5 ns for each metre of its length.
 """
 
@@ -33,15 +34,15 @@ from eastwest.units import clean, count, rate
 #: Rate in bit/s of a link for which neither the inventory nor the user gives a rate.
 _RATE_BPS = 10e9
 _S_PER_M = 5e-9
-#: Most network cards of a host, a limit of the simulator.
+#: Maximum number of network cards of a host, a limit of the simulator.
 _MOST_CARDS = 16
 _LONGEST_M = 100_000.0
 #: Least and largest rate of a link in bit/s.
 _RATES = (1e3, 1e13)
 _DIGITS = re.compile(r"(\d+)")
 HOST, SWITCH = "host", "switch"
-#: Rate in bit/s by pattern of the port's name, for ports of Cisco and Juniper: ``TenGigE0/0``,
-#: ``xe-0/0/1``.
+#: Patterns for names of ports of Cisco and Juniper (``TenGigE0/0``, ``xe-0/0/1``), each with the
+#: rate of the port in bit/s.
 _PORT_RATES = (
     (re.compile(r"fourhundredgig|^fh\d", re.I), 400e9),
     (re.compile(r"twohundredgig", re.I), 200e9),
@@ -59,7 +60,7 @@ _PORT_RATES = (
 
 @dataclass(frozen=True)
 class Described:
-    """File of an inventory: its name, and its content."""
+    """File that was read: its path, for messages, and its content."""
 
     name: str
     data: bytes
@@ -67,7 +68,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Link:
-    """Link between ports of two devices."""
+    """Link between the port ``a_port`` of device ``a`` and the port ``b_port`` of device ``b``."""
 
     a: str
     a_port: str
@@ -89,14 +90,14 @@ class Inventory:
     notes: Counter[str] = field(default_factory=Counter)
 
     def device(self, name: str, purpose: str = "") -> str:
-        """Add a device, or set the purpose of a known device that has none; return its name."""
+        """Add a device, or set ``purpose`` if the device has none yet; return ``name``."""
         if not self.devices.get(name):
             self.devices[name] = purpose
             demand_size(len(self.devices), 0)
         return name
 
     def link(self, link: Link) -> None:
-        """Add a link between two devices."""
+        """Add a link and its two devices; a link of a device with itself is only counted."""
         if link.a == link.b:
             self.notes["link of a device with itself: left out"] += 1
             return
@@ -107,26 +108,26 @@ class Inventory:
 
 
 def in_order(name: str) -> tuple[Any, ...]:
-    """Return a key for sorting names by the value of their numbers: ``leaf10`` after ``leaf9``."""
+    """Return a sort key for a name, by the values of its numbers: ``leaf10`` after ``leaf9``."""
     parts = _DIGITS.split(name)
     return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts), name
 
 
 def rate_of_port(name: str) -> float | None:
-    """Return the rate in bit/s that the name of a port states, such as ``TenGigE0/0``.
-
-    Returns None if the name states no rate.
-    """
+    """Return the rate in bit/s that a port's name implies: 10e9 for ``TenGigE0/0``; else None."""
     return next((bps for pattern, bps in _PORT_RATES if pattern.search(name)), None)
 
 
 def sound_rate(bps: float | None) -> float | None:
-    """Return a rate in bit/s, or None if a cable cannot have it."""
+    """Return ``bps``, or None if it is outside the range of a cable, 1 kbit/s to 10 Tbit/s."""
     return bps if bps is not None and _RATES[0] <= bps <= _RATES[1] else None
 
 
 def load_json(file: Described) -> Any:
-    """Return the content of a JSON file; raise ``InputError`` with the position of an error."""
+    """Return the content of a JSON file.
+
+    Raises ``InputError`` with the position of the error if the file is not JSON.
+    """
     try:
         return json.loads(file.data)
     except (ValueError, RecursionError) as error:
@@ -134,7 +135,11 @@ def load_json(file: Described) -> Any:
 
 
 def fabric(found: Inventory, assumed: Assumed) -> Fabric:
-    """Return the fabric of an inventory, with notes on what was left out or assumed."""
+    """Return the fabric of an inventory; ``notes`` tell what was left out or assumed.
+
+    Raises ``InputError`` if the inventory has no links, no switch, a single host, or several parts
+    without a path between them.
+    """
     if assumed.device_names:
         found = _limited(found, assumed.device_names)
     left_out = [f"{count(number)} × {what}" for what, number in found.notes.items()]
@@ -163,7 +168,10 @@ def fabric(found: Inventory, assumed: Assumed) -> Fabric:
 
 
 def _limited(found: Inventory, patterns: tuple[str, ...]) -> Inventory:
-    """Return the devices whose names match a pattern, and the links between them."""
+    """Return an inventory with the devices whose names match a pattern, and their links.
+
+    Raises ``InputError`` if no device matches.
+    """
     devices = {
         name: purpose
         for name, purpose in found.devices.items()
@@ -182,7 +190,7 @@ def _limited(found: Inventory, patterns: tuple[str, ...]) -> Inventory:
 
 
 def _demand_hosts_and_switches(made: Fabric) -> None:
-    """Raise ``InputError`` for a fabric of one host, or without a switch."""
+    """Raise ``InputError`` for a fabric without a switch, or with exactly one host."""
     if not made.switches:
         raise InputError(
             "all links join two hosts, so that no switch is left (--host decides which devices are "
@@ -196,7 +204,7 @@ def _demand_hosts_and_switches(made: Fabric) -> None:
 
 
 def _demand_one_part(made: Fabric) -> None:
-    """Raise ``InputError`` for a fabric that consists of several parts without a path between."""
+    """Raise ``InputError`` unless there is a path between any two nodes of the fabric."""
     part_of = {name: name for name in (*made.hosts, *made.switches)}
 
     def root(name: str) -> str:
@@ -246,7 +254,11 @@ def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str
 def _sorted_links(
     found: Inventory, purpose: dict[str, str], made: Fabric
 ) -> tuple[list[Link], dict[str, list[Link]]]:
-    """Return the links between switches, and the links by host, in which ``a`` is the host."""
+    """Return (links between switches, links of each host by the host's name).
+
+    In a link of a host, end ``a`` is the host. Links between two hosts are left out and noted in
+    ``made``.
+    """
     switch_links: list[Link] = []
     of_host: dict[str, list[Link]] = {}
     between = 0
@@ -265,9 +277,10 @@ def _sorted_links(
 
 
 def _cards(host_links: dict[str, list[Link]], otherwise: float, made: Fabric) -> None:
-    """Reduce the links of each host to those of its network cards, in the order of the ports.
+    """Leave in ``host_links`` only the links of each host that become network cards, by port name.
 
-    ``otherwise`` is the rate in bit/s of a host none of whose links has a rate.
+    Slower links, and links above the maximum number of cards, are removed; notes are added to
+    ``made``. ``otherwise`` is the rate in bit/s of a host if none of its links has a rate.
     """
     several = slower = beyond = alike = 0
     for host, links in host_links.items():
@@ -309,7 +322,10 @@ def _turned(link: Link) -> Link:
 
 
 def _names(used: list[str], made: Fabric) -> dict[str, str]:
-    """Return valid names of nodes by the names of the devices."""
+    """Return the name of the node for each device, by the name of the device.
+
+    Names are valid and unique; the number of changed names is noted in ``made``.
+    """
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, device in enumerate(used):
@@ -318,14 +334,16 @@ def _names(used: list[str], made: Fabric) -> dict[str, str]:
         names[device] = name
     changed = sum(names[device] != device for device in used)
     if changed:
-        made.notes.append(f"{count(changed)} × name of a device that was changed to be valid")
+        made.notes.append(
+            f"{count(changed)} × name of a device that was changed to a valid and unique name"
+        )
     return names
 
 
 def unique(name: str, taken: Collection[str], number: int = 2) -> str:
-    """Return ``name`` if it is not taken; otherwise its first 48 characters and a free number.
+    """Return ``name`` if it is not in ``taken``; else its first 48 characters, ``-`` and a number.
 
-    ``number`` is the first number that is tried.
+    Numbers are tried from ``number`` on, until the name is not in ``taken``.
     """
     found = name
     while found in taken:
@@ -341,7 +359,7 @@ def _cables(
     assumed: Assumed,
     made: Fabric,
 ) -> None:
-    """Add the cables of hosts, then those between switches, each in the order of names."""
+    """Add to ``made`` the cables of hosts, then those between switches, in the order of names."""
     otherwise = assumed.rate_bps or _RATE_BPS
     unknown = 0
     of_hosts = [link for host in sorted(host_links, key=in_order) for link in host_links[host]]
@@ -370,7 +388,7 @@ def _cable(link: Link, rate_bps: float, names: dict[str, str], assumed: Assumed)
 
 
 def _add_hosts(made: Fabric, assumed: Assumed) -> None:
-    """Add assumed hosts to an inventory that has only switches."""
+    """Add hosts and their cables to ``made``, a fabric that has only switches."""
     patterns = assumed.hosts_at or ("*",)
     chosen = [s for s in made.switches if any(fnmatch.fnmatchcase(s, p) for p in patterns)]
     if not chosen:

@@ -1,9 +1,10 @@
-"""Neighbours by LLDP (IEEE 802.1AB) as devices report them in JSON.
+"""Neighbours by LLDP (IEEE 802.1AB), read from JSON files of devices.
 
 * ``lldpctl -f json`` or ``-f json0`` of each device. The name of the device comes from
   ``lldpcli -f json show chassis``, or else from the name of the file: ``leaf1.json``,
   ``leaf1.lldp.json``.
-* Both in one file, as SONiC stores them: ``{"lldp_loc_chassis": {"local-chassis": …}, "lldp": …}``.
+* Neighbours and chassis in one file, as SONiC stores them:
+  ``{"lldp_loc_chassis": {"local-chassis": …}, "lldp": …}``.
 * ``networkctl lldp --json=short`` of systemd-networkd.
 * ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
 
@@ -51,15 +52,15 @@ _NAMES = {"ifname", "local", "ifalias"}
 
 @dataclass
 class _Report:
-    """Neighbour of a port, as one device reports it."""
+    """Report of a device: at its port ``port``, the neighbour is ``device``."""
 
     port: str
     device: str
-    #: Names that the port at the neighbour's end may have, the most likely first.
+    #: Names that the neighbour's port of the link may have, the most likely first.
     their_ports: list[str]
-    #: Rate in bit/s of the port's medium; None if it is not reported.
+    #: Rate in bit/s that the neighbour announces for its port (MAU type); None if none.
     rate_bps: float | None
-    #: Purpose of the neighbour by its capabilities: ``HOST``, ``SWITCH`` or empty.
+    #: Purpose of the neighbour from its enabled capabilities: ``HOST``, ``SWITCH`` or empty.
     purpose: str
 
 
@@ -68,14 +69,14 @@ class _Device:
     reports: list[_Report] = field(default_factory=list)
     #: Name of each port of the device, by the port's MAC address.
     port_of: dict[str, str] = field(default_factory=dict)
-    #: Names of the ports of the device that are down.
+    #: Names of the device's ports that are down.
     down: set[str] = field(default_factory=set)
     #: Rate in bit/s of each port of the device, by the port's name.
     rates: dict[str, float] = field(default_factory=dict)
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file begins as JSON of lldpctl, lldpcli, networkctl, ``ip -j`` or ethtool."""
+    """Whether the first bytes of a file are JSON of lldpctl, networkctl, ``ip -j`` or ethtool."""
     return bool(
         re.match(rb'\s*\{\s*"(lldp|lldp_loc_chassis|local-chassis|Neighbors)"', start)
         or re.match(rb'\s*\[[^\]]{0,2000}?"ifname"', start)
@@ -88,7 +89,10 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
 
 
 def inventory(files: list[Described]) -> Inventory:
-    """Return the devices and links that the reports of all devices describe."""
+    """Return the devices and links that the reports of all devices describe.
+
+    Raises ``InputError`` if a file is invalid or no file reports a neighbour.
+    """
     found = Inventory()
     devices: dict[str, _Device] = {}
     trees = [(file, load_json(file)) for file in files]
@@ -127,12 +131,12 @@ def inventory(files: list[Described]) -> Inventory:
 
 
 def stem(file: Described) -> str:
-    """Return the name of a device from the name of its file: ``leaf1`` for ``leaf1.json``."""
+    """Return the device's name in the name of a file: ``leaf1`` for ``dir/leaf1.lldp.json``."""
     return _SUFFIXES.sub("", file.name.replace("\\", "/").rpartition("/")[2])
 
 
 def _own_chassis(tree: Any) -> Any:
-    """Return the chassis of the device itself; None where the file has none."""
+    """Return the object ``chassis`` of the reporting device; None if the file has none."""
     stored = _first(_get(tree, "lldp_loc_chassis"))
     local = _first(_get(tree, "local-chassis") or _get(stored, "local-chassis"))
     return _first(_get(local, "chassis"))
@@ -149,7 +153,10 @@ def _own_purpose(tree: Any) -> str:
 
 
 def _ports(file: Described, tree: list[Any], device: _Device) -> None:
-    """Read the ports of ``device`` from the output of ``ip -j link`` or ``ethtool --json``."""
+    """Store in ``device`` the addresses, states and rates of its ports.
+
+    ``tree`` is the output of ``ip -j link`` or ``ethtool --json``.
+    """
     for number, port in enumerate(tree):
         name = _get(port, "ifname")
         if not isinstance(name, str):
@@ -167,7 +174,7 @@ def _ports(file: Described, tree: list[Any], device: _Device) -> None:
 
 
 def _reports(file: Described, tree: Any) -> Iterator[_Report]:
-    """Yield the neighbours that the output of ``lldpctl`` or ``networkctl`` in one file reports."""
+    """Yield a ``_Report`` for each neighbour in ``tree``, output of lldpctl or networkctl."""
     if isinstance(_get(tree, "Neighbors"), list):
         yield from _networkctl(tree["Neighbors"])
         return
@@ -223,7 +230,10 @@ def _networkctl(ports: list[Any]) -> Iterator[_Report]:
 
 
 def _chassis(chassis: Any) -> tuple[str, str]:
-    """Return name and purpose of a device from its object chassis; both empty without one."""
+    """Return (name, purpose) of a device from its object ``chassis``.
+
+    The purpose is ``HOST``, ``SWITCH`` or empty. Both are empty if ``chassis`` is no object.
+    """
     if not isinstance(chassis, dict):
         return "", ""
     name = _text(chassis.get("name"))
@@ -245,7 +255,10 @@ def _chassis(chassis: Any) -> tuple[str, str]:
 
 
 def _rate_of_mau(text: str) -> float | None:
-    """Return the rate of a medium such as ``1000BaseTFD`` or ``10GigBaseLR`` in bit/s."""
+    """Return the rate in bit/s of a MAU type such as ``1000BaseTFD`` or ``10GigBaseLR``.
+
+    The result is None if the text states no rate.
+    """
     found = _MAU.search(text)
     if found is None:
         return None
@@ -253,7 +266,7 @@ def _rate_of_mau(text: str) -> float | None:
 
 
 def _join(found: Inventory, devices: dict[str, _Device]) -> None:
-    """Add the devices and their links to the inventory ``found``."""
+    """Add to ``found`` all devices, and the links that follow from the reports in ``devices``."""
     full = {r.device for device in devices.values() for r in device.reports}
     short: dict[str, list[str]] = {}
     for name in full - devices.keys():
@@ -295,7 +308,10 @@ def _join(found: Inventory, devices: dict[str, _Device]) -> None:
 def _links(
     a: str, b: str, reports: list[tuple[str, _Report]], devices: dict[str, _Device]
 ) -> Iterator[Link]:
-    """Yield the links between devices ``a`` and ``b``; either end may have reported each link."""
+    """Yield the links between devices ``a`` and ``b``, from the reports of one or both devices.
+
+    ``reports`` are (device that reports, report). ``devices`` has the known rates of the ports.
+    """
     mine = [r for name, r in reports if name == a]
     others = [r for name, r in reports if name == b]
     pairs: list[tuple[_Report | None, _Report | None]] = []
@@ -340,7 +356,7 @@ def _get(tree: Any, key: str) -> Any:
 
 
 def _first(value: Any) -> Any:
-    """Return the first entry of a list (json0) or None without any; a value that is no list itself.
+    """Return the first entry of a list, None for an empty list, and any other value unchanged.
 
     In the format ``json0`` of lldpctl, each object is the only entry of a list.
     """
@@ -348,9 +364,9 @@ def _first(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a text, or the text in the ``value`` of an object; of a list its first entry counts.
+    """Return the text of a JSON value: a text itself, or the entry ``value`` of an object.
 
-    The result is empty if there is no text.
+    Of a list, the first entry is used. The result is empty if there is no text.
     """
     value = _first(value)
     value = value.get("value") if isinstance(value, dict) else value

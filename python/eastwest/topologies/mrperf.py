@@ -1,10 +1,10 @@
-"""Clusters of MRPerf (XML): racks of nodes at one switch each, joined by a router or as a DCell.
+"""Clusters of MRPerf (XML): racks with one switch each, joined by a router or as a DCell.
 
-A ``rack_group`` has a list of racks, and node groups that each of its racks has. Nodes are named as
-in MRPerf, ``n_rg0_1_ng0_35``: rack group, rack, node group, node, numbered in the order of the
-file. A ``router`` is a further switch to which every rack is connected; without a router there can
-be only one rack. ``<topology>dcell</topology>`` joins the racks as a DCell of level 1 instead (Guo
-et al. 2008). The DCell needs one more rack than a rack has nodes.
+A ``rack_group`` has a list of racks and a list of node groups; each rack has all node groups. Nodes
+are named as in MRPerf, ``n_rg0_1_ng0_35``: rack group, rack, node group, node, numbered in the
+order of the file. A ``router`` is a further switch to which every rack is connected; without a
+router there can be only one rack. ``<topology>dcell</topology>`` joins the racks as a DCell of
+level 1 instead (Guo et al. 2008). If a rack has n nodes, the DCell has n + 1 racks.
 
 The file states the rate of a node's network card, but no rate of cables between switches. Unless
 the user gives a rate for them, they get the rate of the slowest card. Disks, processors and memory
@@ -42,7 +42,11 @@ class _Element:
 
 
 def _parse(data: bytes) -> _Element:
-    """Return the root element; a document type is refused, because its entities could expand."""
+    """Return the root element of an XML file.
+
+    Raises ``InputError`` if the file is not XML, is too large or too deeply nested, or declares a
+    document type, whose entities could expand to a large text.
+    """
     parser = expat.ParserCreate()
     stack = [_Element("")]
     seen = 0
@@ -92,7 +96,10 @@ class _Rack:
 
 
 def read(data: bytes, assumed: Assumed) -> Fabric:
-    """Return the cluster of an XML descriptor."""
+    """Return the cluster that an XML file of MRPerf describes.
+
+    Raises ``InputError`` if the file is invalid.
+    """
     top = _parse(data)
     if top.name != "topo":
         raise InputError(
@@ -173,9 +180,10 @@ def _rate(card: str | None, machine: str) -> float:
 
 
 def _dcell(fabric: Fabric, racks: list[_Rack], uplink_bps: float, delay_s: float) -> Fabric:
-    """Return the fabric with the racks as cells of a DCell of level 1.
+    """Return ``fabric`` after the racks were added to it as the cells of a DCell of level 1.
 
-    As in the simulator's own topology ``dcell``, a relay switch at each node forwards for it.
+    Each node gets a relay switch that forwards in its place, as in the simulator's topology
+    ``dcell``. ``uplink_bps`` is the rate of the cables between cells.
     """
     n = len(racks[0].nodes)
     if any(len(rack.nodes) != n for rack in racks) or len(racks) != n + 1:

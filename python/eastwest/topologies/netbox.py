@@ -1,14 +1,14 @@
 """Exports of NetBox: devices, interfaces and cables, as CSV or as JSON of its REST interface.
 
-* Cables (``/api/dcim/cables/``, CSV of the table or of the bulk import) are the links. Their ends
-  on interfaces count; patch panels (front and rear ports), consoles and power are left out.
-* Interfaces (``/api/dcim/interfaces/``, CSV) give rates: ``speed`` in kbit/s, or else the type
+* Cables (``/api/dcim/cables/``, CSV of the table or of the bulk import) become links if both ends
+  are interfaces. Cables to patch panels (front and rear ports), consoles and power are left out.
+* Interfaces (``/api/dcim/interfaces/``, CSV) state rates: ``speed`` in kbit/s, or else the type
   (``25gbase-x-sfp28``, ``SFP28 (25GE)``). If an interface has ``connected_endpoints``, which
-  NetBox finds through patch panels, its connection to the first of them is a link, too.
+  NetBox finds through patch panels, its connection to the first endpoint is a link, too.
+* Devices (``/api/dcim/devices/``, CSV) state roles. A device is a host if its role contains a word
+  for servers (server, host, compute, storage, hypervisor, node, gpu, worker), else a switch.
 * A dump of the database (``manage.py dumpdata``, :mod:`eastwest.topologies.netbox_dump`) has
   cables, interfaces and devices.
-* Devices (``/api/dcim/devices/``, CSV) give the role. A role with a word of servers (server, host,
-  compute, storage, hypervisor, node, gpu, worker) makes a host, any other role a switch.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from eastwest.units import clean
 _SERVERS = re.compile(r"server|host|compute|storage|hypervisor|node|gpu|worker", re.I)
 _BASE = re.compile(r"(\d{1,4}(?:\.\d)?)(g?)base", re.I)
 _GE = re.compile(r"\((\d{1,4}(?:\.\d)?)(GE|ME|GFC)?\)", re.I)
-#: Metres per unit of length.
+#: Length of each unit in metres, by the unit's abbreviation.
 _METRES = {"km": 1000.0, "m": 1.0, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}
-#: Accepted names of CSV columns (lower case, underscores for spaces), by their meaning.
+#: Accepted names of CSV columns (lower case, underscores for spaces), by the key in a record.
 _COLUMNS = {
     "a_device": ("side_a_device", "device_a", "a_device"),
     "b_device": ("side_b_device", "device_b", "b_device"),
@@ -60,9 +60,9 @@ _COLUMNS = {
 _MOST_ENDS = 64
 _USED = {"connected", "active", ""}
 _INTERFACE = re.compile(r"interface", re.I)
-#: Number (``id``) in NetBox of the first device with a name, by this name.
+#: Number (``id`` in NetBox) of the first device with each name, by the name.
 _Ids = dict[str, int]
-#: Models at the beginning of a dump of the database.
+#: Texts with which the objects at the beginning of a database dump are recognised.
 _DUMP = (b'"model": "contenttypes.', b'"model": "dcim.', b'"model": "auth.', b'"model": "extras.')
 
 
@@ -75,7 +75,10 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(files: list[Described], assumed: Assumed) -> Fabric:
-    """Return the fabric of exports, which may be in any order."""
+    """Return the fabric of the files of an export, in any order.
+
+    Raises ``InputError`` if a file is invalid or no cable joins two devices.
+    """
     found = inventory(files)
     if not found.links:
         left_out = "".join(f"; {number} × {what}" for what, number in found.notes.items())
@@ -84,7 +87,7 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
 
 
 def inventory(files: list[Described]) -> Inventory:
-    """Return the devices and links of exports, which may be in any order."""
+    """Return the devices and links in the files of an export, in any order."""
     ids: _Ids = {}
     records = [record for file in files for record in _records(file, ids)]
     found = Inventory()
@@ -110,7 +113,11 @@ def _add(
     rates: Mapping[tuple[str, str], float],
     seen: set[frozenset[tuple[str, str]]],
 ) -> None:
-    """Add the link of a cable or of a connected interface."""
+    """Add to ``found`` the link of ``record``, a cable or a connected interface.
+
+    ``rates`` has the rate in bit/s by (device, port). ``seen`` has the links added so far, each
+    as its two ends (device, port); the link is added to it, and a repeated link is ignored.
+    """
     a, b = ((record.get(f"{side}_device", ""), record.get(f"{side}_port", "")) for side in "ab")
     kinds = [record.get(f"{side}_type", "") for side in "ab"]
     if any(kind and not _INTERFACE.search(kind) for kind in kinds) or not a[0] or not b[0]:
@@ -130,10 +137,10 @@ def _add(
 
 
 def _records(file: Described, ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the records of a file, each with its form: cables, interfaces or devices.
+    """Yield (``cables``, ``interfaces`` or ``devices``, record) for each record of a file.
 
-    The name of a device is unique only within its site. A second device of the name gets its
-    number in NetBox appended.
+    In NetBox, names of devices are unique only within a site. If an earlier device in ``ids`` has
+    the name of a device, the device's number in NetBox is appended to its name.
     """
     if not file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
         yield from _of_csv(file)
@@ -141,9 +148,11 @@ def _records(file: Described, ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]
     tree = load_json(file)
     listed = tree.get("results") if isinstance(tree, dict) else tree
     if not isinstance(listed, list):
-        raise InputError(f"{file.name}: has no list of results, as NetBox exports it")
+        raise InputError(f"{file.name}: has no list results, which an export of NetBox has")
     if isinstance(tree, dict) and tree.get("next"):
-        raise InputError(f"{file.name}: is one page of several: export with ?limit=0")
+        raise InputError(
+            f"{file.name}: is only one of several pages of the export: export with ?limit=0"
+        )
     if netbox_dump.is_dump(listed):
         yield from netbox_dump.records(file, listed)
         return
@@ -179,7 +188,10 @@ def _of_json(entry: dict[str, Any], ids: _Ids) -> Iterator[tuple[str, dict[str, 
 
 
 def _terminations(entry: dict[str, Any], side: str, ids: _Ids) -> Iterator[dict[str, str]]:
-    """Yield type, device and port of each end at one side of a cable; at least one, maybe empty."""
+    """Yield a record (type, device, port) for each end of a cable at ``side``, ``a`` or ``b``.
+
+    At least one record is yielded; its values are empty if the side has no known end.
+    """
     listed = entry.get(f"{side}_terminations")
     found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     for one in found[:_MOST_ENDS] or [{}]:
@@ -189,14 +201,20 @@ def _terminations(entry: dict[str, Any], side: str, ids: _Ids) -> Iterator[dict[
 
 
 def _end(end: Any, ids: _Ids) -> tuple[str, str]:
-    """Return the device and the name of an interface."""
+    """Return (name of the device, name of the interface) of the JSON object of an interface.
+
+    Both are empty if ``end`` is no object.
+    """
     if not isinstance(end, dict):
         return "", ""
     return _unique(end.get("device"), ids), _text(end.get("name"))
 
 
 def _unique(device: Any, ids: _Ids) -> str:
-    """Return the name of a device, followed by its number if an earlier device has this name."""
+    """Return the name of a device, with its number appended if another device came first.
+
+    ``ids`` has the number of the first device with each name; a new name is added.
+    """
     if not isinstance(device, dict):
         return _text(device)
     name, number = _text(device.get("name") or device), device.get("id")
@@ -206,9 +224,9 @@ def _unique(device: Any, ids: _Ids) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a text or number as text; of an object its value, slug, name or label.
+    """Return a JSON text or number as text, or that of an object's value, slug, name or label.
 
-    The result is empty for anything else.
+    The result has at most 200 characters, and is empty for any other value.
     """
     if isinstance(value, dict):
         value = next((value[k] for k in ("value", "slug", "name", "label") if k in value), "")
@@ -228,7 +246,10 @@ def _positions(heading: str) -> dict[str, int]:
 
 
 def _form_of_csv(heading: str) -> str:
-    """Return the form of a CSV file by its first line; empty if the line is not one of NetBox."""
+    """Return ``cables``, ``interfaces`` or ``devices`` from the first line of a CSV file.
+
+    The result is empty if the line is not a heading of NetBox.
+    """
     try:
         at = _positions(heading[:8192])
     except csv.Error:
@@ -267,7 +288,10 @@ def _of_csv(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _rate(record: Mapping[str, str]) -> float | None:
-    """Return the rate of an interface in bit/s from its speed (kbit/s), or else from its type."""
+    """Return the rate of an interface in bit/s from its speed, or else from its type.
+
+    The result is None if neither states a possible rate.
+    """
     speed = record.get("speed", "")
     if speed.isascii() and speed.isdigit() and len(speed) < 16 and int(speed):
         return sound_rate(int(speed) * 1e3)
@@ -282,7 +306,7 @@ def _rate(record: Mapping[str, str]) -> float | None:
 
 
 def _length(record: Mapping[str, str]) -> float | None:
-    """Return the length of a cable in m; None where it is not known."""
+    """Return the length of a cable in m; None if it is not known."""
     text = record.get("length", "").split()
     if not text:
         return None

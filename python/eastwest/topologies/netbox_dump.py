@@ -1,10 +1,10 @@
-"""Records of a database of NetBox that ``manage.py dumpdata`` has written.
+"""Reader for a dump of NetBox's database, as ``manage.py dumpdata`` writes it.
 
 The file is a list of objects ``{"model": "dcim.cable", "pk": 1, "fields": {…}}``, which refer to
-each other by their keys (``pk``). A link between two interfaces is followed as NetBox follows it:
-through patch panels (from a front port to its rear port, and back by the position), and through
-circuits (from one termination to the other). In NetBox before 3.3 a cable states its ends; in later
-versions the ends are objects ``dcim.cabletermination``.
+each other by their keys (``pk``). Links between two interfaces are found as in NetBox: through
+patch panels (from a front port to its rear port, and from a rear port to the front port with the
+stored position), and through circuits (from one termination to the other). In NetBox before 3.3 a
+cable states its ends; in later versions the ends are objects ``dcim.cabletermination``.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.topologies.inventory import Described, unique
 
-#: Type of an object and its key.
+#: A port: model of its object, such as ``dcim.interface``, and key of the object.
 Port = tuple[str, int]
-#: Key of a cable, and one of its sides: A or B.
+#: One side of a cable: key of the cable, and ``A`` or ``B``.
 _At = tuple[int, str]
 
 #: Maximum number of cables on the path between two interfaces.
 _MOST_CABLES = 64
 #: Maximum number of ends at one side of a cable.
 _MOST_ENDS = 64
-#: Maximum number of ports that are visited for all links.
+#: Maximum number of ports visited during the search for links, for all links together.
 _MOST_STEPS = 2_000_000
 #: Maximum length of the name of a device or port, in characters.
 _LONGEST = 200
@@ -47,13 +47,16 @@ _READ = {
 
 
 def is_dump(listed: list[Any]) -> bool:
-    """Whether a list of objects is a dump of a database."""
+    """Whether a list from a JSON file is a dump of a database: its first entry has a model."""
     first = listed[0] if listed else None
     return isinstance(first, dict) and "model" in first and isinstance(first.get("fields"), dict)
 
 
 def records(file: Described, listed: list[Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield devices, interfaces and links in the form of the other exports of NetBox."""
+    """Yield (``devices``, ``interfaces`` or ``cables``, record) from the objects of a dump.
+
+    The records have the keys that ``netbox`` uses for its other exports.
+    """
     dump = _Dump(file)
     for entry in listed:
         dump.add(entry)
@@ -70,20 +73,22 @@ class _Dump:
     )
     #: Ports at each side of each cable.
     ends: dict[_At, list[Port]] = field(default_factory=dict)
-    #: Cable, and its side, at each port.
+    #: Side of a cable that is connected to each port.
     at: dict[Port, _At] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     #: Key of the front port by (key of the rear port, position).
     fronts: dict[tuple[int, int], int] = field(default_factory=dict)
-    #: Key of the other termination of its circuit, by the key of a circuit termination.
+    #: Key of the opposite termination of the circuit, by the key of a circuit termination.
     far_terminations: dict[int, int] = field(default_factory=dict)
     steps: int = 0
 
     def add(self, entry: Any) -> None:
-        """Add an object of the file."""
+        """Store an object of the file if its model is used; raise ``InputError`` if malformed."""
         fields = entry.get("fields") if isinstance(entry, dict) else None
         if not isinstance(fields, dict):
-            raise InputError(f"{self.file.name}: an object has no fields, as dumpdata writes them")
+            raise InputError(
+                f"{self.file.name}: an object has no fields, which dumpdata writes for each object"
+            )
         model = entry.get("model")
         if not isinstance(model, str) or model not in _READ:
             return
@@ -97,7 +102,10 @@ class _Dump:
             )
 
     def devices(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield the devices with their roles; an empty or repeated name gets the key appended."""
+        """Yield (``devices``, record with name and role); store the names in ``names``.
+
+        If a name is empty or was used before, the key of the device is appended.
+        """
         taken: set[str] = set()
         for key, about in self.objects["dcim.device"].items():
             given = about.get("name")
@@ -111,7 +119,7 @@ class _Dump:
             yield "devices", {"name": name, "role": role if isinstance(role, str) else ""}
 
     def interfaces(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield the interfaces, for their rates."""
+        """Yield (``interfaces``, record with device, name, type and speed in kbit/s)."""
         for key, about in self.objects[_INTERFACE].items():
             device, name = self._named((_INTERFACE, key))
             speed = about.get("speed")
@@ -119,7 +127,10 @@ class _Dump:
             yield "interfaces", record | {"speed": str(speed) if isinstance(speed, int) else ""}
 
     def links(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield the links between interfaces, and the cables that join no interface."""
+        """Yield (``cables``, record) for each link between interfaces and each unused cable.
+
+        Cables that belong to no link are yielded so that they are counted as left out.
+        """
         self._find_ends()
         self._find_panels_and_circuits()
         used: set[int] = set()
@@ -171,7 +182,10 @@ class _Dump:
             self.at[kind, number] = at
 
     def _type(self, value: Any) -> str:
-        """Return the model that a natural key or the number of a content type names."""
+        """Return the model, such as ``dcim.interface``, that a reference to a type names.
+
+        ``value`` is a list (natural key), a number (key of a content type), or None (empty result).
+        """
         if isinstance(value, list):
             return ".".join(map(str, value))
         if value is None:
@@ -179,13 +193,16 @@ class _Dump:
         about = self._object(_TYPES, value)
         if "model" not in about:
             raise InputError(
-                f"{self.file.name}: types of terminations are numbers without their names: dump "
-                "with --natural-foreign"
+                f"{self.file.name}: the types of cable ends are numbers, and the dump has no "
+                "names for them: dump with --natural-foreign"
             )
         return f"{about.get('app_label')}.{about['model']}"
 
     def _follow(self, start: Port) -> Iterator[tuple[Port, tuple[int, ...]]]:
-        """Yield the interfaces at the other end of a port, with the cables on the way."""
+        """Yield (interface, keys of the cables on the path) for each interface reached from a port.
+
+        The paths go through patch panels and circuits.
+        """
         waiting: list[tuple[Port, tuple[int, ...], tuple[int, ...]]] = [(start, (), ())]
         while waiting:
             port, cables, positions = waiting.pop()
@@ -204,7 +221,7 @@ class _Dump:
                     waiting.append((onward, passed, left))
 
     def _step(self) -> None:
-        """Count a port on the way between interfaces; raise ``InputError`` beyond the maximum."""
+        """Count a visited port; raise ``InputError`` above the maximum number."""
         self.steps += 1
         if self.steps > _MOST_STEPS:
             raise InputError(
@@ -213,9 +230,10 @@ class _Dump:
             )
 
     def _across(self, port: Port, at: _At) -> list[Port]:
-        """Return the ends at the other side of a cable, ``at``, that belong to its end ``port``.
+        """Return the ports at the other side of a cable that are connected to ``port``.
 
-        If both sides have several ends, only the end at the same position belongs to it.
+        ``at`` is the side of the cable with ``port``. If both sides have several ports, ports at
+        equal positions in the lists are connected.
         """
         own = self.ends[at]
         far = self.ends.get((at[0], "B" if at[1] == "A" else "A"), [])
@@ -226,7 +244,11 @@ class _Dump:
     def _through(
         self, port: Port, positions: tuple[int, ...]
     ) -> tuple[Port | None, tuple[int, ...]]:
-        """Return the port behind a port of a panel or circuit, and positions of rear ports."""
+        """Return (next port on the path inside a patch panel or circuit, new ``positions``).
+
+        ``positions`` are the positions on the rear ports entered so far and not left; a position
+        is added at a front port and used up at a rear port. The port is None if the path ends.
+        """
         model, key = port
         about = self._object(model, key)
         if model == _FRONT:

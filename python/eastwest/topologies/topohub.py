@@ -1,9 +1,9 @@
 """Networks of topohub (JSON), among them those of SNDlib: nodes, links with lengths, demands.
 
-Nodes become switches with hosts of their own (one each by default). The length of a link in km
-becomes its delay at 5 µs/km (light in fibre, two thirds of c). The file states no rates: all cables
-get the assumed rate. ``demands`` are a traffic matrix in Mbit/s between nodes; traffic goes from
-the first host of one node to the first host of the other.
+Each node becomes a switch with ``Assumed.hosts_per_node`` hosts (default 1). A link of n km has a
+delay of n × 5 µs (light in fibre, two thirds of c). The file states no rates: all cables get the
+assumed rate. ``demands`` are a traffic matrix in Mbit/s between nodes; traffic goes from the first
+host of one node to the first host of the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _LONGEST_KM = 200_000.0
 
 
 def read(data: bytes, assumed: Assumed) -> Fabric:
-    """Return the network of a JSON descriptor."""
+    """Return the hosts, switches, cables and demands of a JSON file of topohub.
+
+    Raises ``InputError`` if the file is invalid.
+    """
     try:
         tree = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -63,7 +66,10 @@ def _list(tree: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _switches(fabric: Fabric, nodes: list[Any]) -> dict[str, str]:
-    """Return the name of the switch of every node, by the node's id as text."""
+    """Add a switch to ``fabric`` for each node; return the switches' names by the nodes' ids.
+
+    The ids are texts. Raises ``InputError`` if an id is missing, or if two nodes have one id.
+    """
     switch: dict[str, str] = {}
     taken: set[str] = set()
     for number, node in enumerate(nodes):

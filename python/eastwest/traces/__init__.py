@@ -1,5 +1,5 @@
-"""Recorded workloads: readers of job histories, and their common normal form.
+"""Recorded workloads: readers for several formats, and the normal form into which they convert.
 
-``form`` defines the normal form, which ``write`` writes and ``load`` opens. Each reader knows one
-format and passes its records on in the columns of ``form``.
+The module ``form`` defines the tables and columns of the normal form; ``write`` writes a trace in
+this form, and ``load`` opens it. Each reader knows one format.
 """

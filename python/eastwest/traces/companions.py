@@ -1,7 +1,7 @@
 """Companion files of job histories: topologies of clusters and configurations of jobs.
 
-A topology in Rumen's form lists the hosts of a cluster by rack, and fills the table ``hosts``. A
-configuration (``job_…_conf.xml``) adds queue, user and paths to the history of its job.
+A topology in Rumen's form lists the hosts of a cluster by rack; the hosts are added to the table
+``hosts``. A configuration (``job_…_conf.xml``) adds name, queue, user and paths to a job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from eastwest.traces.write import Writer
 from eastwest.units import size
 
 _KEY = re.compile(rb'"([A-Za-z]+)"\s*:')
-#: Largest companion file (topology or configuration), in bytes.
+#: Maximum size in bytes of a companion file (topology or configuration).
 MOST_BYTES = 32 << 20
 
 
@@ -42,7 +42,10 @@ def whole(source: Source) -> bytes:
 
 
 def read_topology(source: Source, writer: Writer) -> int:
-    """Add the hosts of a topology to the trace; return their number."""
+    """Add the hosts of a topology file to the trace in ``writer``; return the number of hosts.
+
+    Raises ``InputError`` if the file is not a topology of racks with hosts.
+    """
     try:
         found = json.loads(whole(source))
         racks = [(_name(rack), rack["children"] or []) for rack in found["children"]]
@@ -63,25 +66,26 @@ def _name(node: Any) -> str | None:
 
 
 def read_conf(source: Source, confs: hadoop.Confs) -> None:
-    """Add a configuration to ``confs`` under the id of its job, which is in the file's name.
+    """Read the configuration of a job and add it to ``confs`` under the job's id.
 
-    Raises ``InputError`` if the name has no job id, or the file is damaged.
+    The id is in the file's name. Raises ``InputError`` if the name has no job id, or if the file is
+    damaged.
     """
     job = hadoop.job_id(source.path.name)
     found = settings(whole(source), source.name)
     if job is None:
         raise InputError(
-            f"{source.name}: is a configuration, but its name does not tell which "
-            "job it belongs to (job_…_conf.xml)"
+            f"{source.name}: is the configuration of a job, but the file name has no job id, such "
+            "as job_200904211745_0002_conf.xml"
         )
     confs.add(job, source.name, hadoop.conf_of(found))
 
 
 def settings(text: bytes, where: str) -> dict[str, str]:
-    """Return the settings of an XML configuration that the import uses, by name.
+    """Return the values of those settings of an XML configuration that the import uses, by name.
 
-    Raises ``InputError`` if ``text`` is damaged, or if it declares entities of XML, which no
-    configuration needs. ``where`` is the place for the message.
+    Raises ``InputError`` if ``text`` is not valid XML, or if it declares entities, which no
+    configuration needs. ``where`` is the place of the text for messages.
     """
     reader = _Settings(where)
     try:
@@ -129,8 +133,8 @@ class _Settings:
         self._held = []
 
 
-#: Files in JSON by their keys: (keys that the file has, kind of companion, text for the user). The
-#: kind is empty, and the text is not, for a known file that is no companion.
+#: Known JSON files: (keys that the file has, kind of companion, description for the user). A
+#: companion has an empty description; a file that is no companion has an empty kind.
 _KINDS = (
     ({"children", "name"}, "topology", ""),
     (
@@ -151,8 +155,9 @@ _KINDS = (
 def kind_of(start: bytes) -> tuple[str, str]:
     """Return (kind of companion, description) of a file from its first bytes.
 
-    A companion has an empty description. For another file the kind is empty, and the description
-    tells the user what the file is; it is empty if this is not known.
+    A companion (``topology`` or ``conf``) has an empty description. For another known file, the
+    kind is empty, and the description tells the user what the file contains. Both are empty for an
+    unknown file.
     """
     text = start.lstrip()
     if text.startswith((b"<?xml", b"<configuration", b"<!--")):

@@ -1,13 +1,13 @@
 """The normal form of a trace: a folder with ``trace.json`` and Parquet tables.
 
-Every source is converted to these tables. A column that a source does not provide is null, and
+Every recording is converted to these tables. A column that the source does not provide is null, and
 listed under ``lacks`` in ``trace.json``; a table without any data is left out. A value that the
-source marks as missing (Rumen's −1) is null too, never zero.
+source marks as missing (−1 in Rumen) is null too, never zero.
 
-Times are seconds from the zero of the trace: the source's own zero if it has one (SWIM, a table),
-else the first submission. ``began_s`` in ``trace.json`` is this zero in seconds since 1970, if the
-source states it. Sizes are in bytes. ``job`` numbers jobs from 0 in the order of submission; jobs
-with equal times keep the order of the source.
+Times are seconds from time zero of the trace. Time zero is that of the source if it has one (SWIM,
+a table), else the first submission. ``began_s`` in ``trace.json`` is time zero in seconds since
+1970, if the source states it. Sizes are in bytes. The column ``job`` numbers the jobs from 0 in the
+order of submission; jobs with equal times keep the order of the source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TRACE_FORMAT = 1
 #: Name of the file that describes the trace.
 ABOUT = "trace.json"
 
-#: Formats of recorded workloads, by their name for ``--format``, each with a description.
+#: Description of each format of recorded workloads, by the format's name for ``--format``.
 SOURCES = {
     "swim": "SWIM: six, eight or nine tab-separated columns",
     "rumen": "Rumen: job objects in JSON, one after the other",
@@ -33,14 +33,14 @@ SOURCES = {
     "table": "CSV or Parquet with columns named as in the table of jobs",
 }
 
-#: Latest accepted time and longest accepted duration, in seconds: 100 years. A larger value is in
-#: another unit.
+#: Latest accepted time and longest accepted duration in seconds: 100 years. A larger value must be
+#: in another unit.
 MOST_S = 100 * 366 * 86_400.0
 
 #: Values of the columns ``outcome``: how an attempt, stage or job ended.
 OUTCOMES = ("succeeded", "failed", "killed")
 
-#: Columns of each table of the normal form of a trace, in order, with their types.
+#: Tables of the normal form of a trace, by name: type of each column, by the column's name.
 TABLES: dict[str, dict[str, str]] = {
     # One row for each job. ``name`` is the user's name of the job, ``source_id`` the framework's
     # id. ``input_bytes``: read from files by its maps or first stages; ``shuffle_bytes``: fetched
@@ -130,7 +130,7 @@ NEEDED = {
 
 
 def schema(table: str) -> dict[str, pl.DataType]:
-    """Return the columns of a table with their polars types."""
+    """Return the polars type of each column of the table ``table``, by name, in order."""
     import polars as pl  # noqa: PLC0415  slow to load, and the names do not need it
 
     types = {

@@ -1,9 +1,9 @@
 """Shared parts of the readers of Hadoop's histories: jobs, counters, host names, settings.
 
-A job's bytes are those of its own counters if the history has them. Otherwise they are the sum over
-its tasks, counting for each task the last attempt that succeeded, as Hadoop does. The input and
-output of a task are the sums of its counters over all file systems except the local one. A job
-without reduces has 0 shuffled bytes; no other missing value is replaced by zero.
+The bytes of a job are those of the job's counters if the history has them. Otherwise they are the
+sum over the tasks of the job; for each task, the last successful attempt counts, as in Hadoop. The
+input and output of a task are the sums of the task's counters over all file systems except the
+local one. A job without reduces has 0 shuffled bytes; no other missing value is replaced by zero.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Maximum number of attempts of the jobs that are held in memory.
+#: Maximum number of attempts in memory, over all jobs that are in memory together.
 MOST_ATTEMPTS = 500_000
-#: Earliest accepted time in milliseconds since 1970: 1980. Smaller values are in another unit.
+#: Earliest accepted time in ms since 1970: 1 January 1980. Smaller values are in another unit.
 EARLIEST_MS = 315_532_800_000
-#: Latest accepted time in milliseconds since 1970: 2100.
+#: Latest accepted time in ms since 1970: 1 January 2100.
 LATEST_MS = 4_102_444_800_000
 _MOST_COUNT = (1 << 63) - 1
 _LOCAL = "FILE"
@@ -48,8 +48,8 @@ _KINDS = {
     "JOB_CLEANUP": "cleanup",
     "TASK_CLEANUP": "cleanup",
 }
-#: Column of the table of attempts for each counter of Hadoop. Columns for bytes of file systems are
-#: found by the counter's suffix.
+#: Column in the table of attempts, by the name of Hadoop's counter. Counters of other file systems
+#: than the local one are recognised by their suffix.
 _COUNTERS = {
     "MAP_OUTPUT_BYTES": "map_output_bytes",
     "REDUCE_SHUFFLE_BYTES": "shuffle_bytes",
@@ -63,7 +63,7 @@ _REDUCE_RECORDS = {
     "REDUCE_OUTPUT_RECORDS": "output_records",
 }
 _JOB_ID = re.compile(r"job_[0-9]+_[0-9]+")
-#: Counters that become columns, in addition to the counters of file systems.
+#: Names of the counters that become columns, without the counters of file systems.
 COUNTERS = frozenset((*_COUNTERS, *_MAP_RECORDS, *_REDUCE_RECORDS))
 _SOURCE_ID = re.compile(r"(?:task|attempt)_([0-9A-Za-z]+_[0-9]+)_[a-z]+_[0-9]+(?:_([0-9]+))?")
 
@@ -83,18 +83,18 @@ class Attempt:
     finish_ms: int | None = None
     outcome: str | None = None
     locality: str | None = None
-    #: Values of counters, by their column of the table of attempts; None without counters.
+    #: Values of counters, by column of the table of attempts; None without counters.
     counts: dict[str, int] | None = None
     cpu_s: float | None = None
-    #: Hadoop's own counters by name; None if the reader does not keep them.
+    #: Values of counters, by Hadoop's name of the counter; None if the reader does not store them.
     counters: dict[str, int] | None = None
-    #: Outcome as the source writes it, if it is not one that Hadoop has; else empty.
+    #: Outcome as the source writes it, if it is not a known outcome of Hadoop; else empty.
     odd_end: str = ""
 
 
 @dataclass
 class Conf:
-    """Settings that the configuration of a job states."""
+    """Settings of a job from its configuration: name, user, queue, and input and output paths."""
 
     name: str | None = None
     user: str | None = None
@@ -118,7 +118,7 @@ class Job:
     outcome: str | None = None
     maps: int | None = None
     reduces: int | None = None
-    #: Sizes in bytes from the job's own counters, by their column of the table of jobs.
+    #: Sizes in bytes from the counters of the whole job, by column of the table of jobs.
     counts: dict[str, int] = field(default_factory=dict)
     attempts: dict[str, Attempt] = field(default_factory=dict)
     #: Start of each task in ms since 1970, by the task's name.
@@ -127,13 +127,13 @@ class Job:
 
 
 def job_id(text: str) -> str | None:
-    """Return the job id in the name of a file, or None."""
+    """Return the job id in a text, such as the name of a file; None if there is none."""
     found = _JOB_ID.search(text)
     return found.group() if found else None
 
 
 def job_of(task_or_attempt: str) -> str | None:
-    """Return the job id in the id of a task or attempt, or None."""
+    """Return the job id from the id of a task or attempt; None if the id is not valid."""
     found = _SOURCE_ID.fullmatch(task_or_attempt)
     return f"job_{found.group(1)}" if found else None
 
@@ -146,12 +146,15 @@ def attempt_number(attempt: str) -> int | None:
 
 
 def kind_of(task_type: object) -> str | None:
-    """Return the kind of a task from Hadoop's name for it; None for an unknown name."""
+    """Return the kind of a task, such as ``map``, from Hadoop's task type; None if unknown."""
     return _KINDS.get(str(task_type))
 
 
 def outcome_of(status: object) -> str | None:
-    """Return the outcome of an attempt or a job; None if it has not ended or is unknown."""
+    """Return the outcome of an attempt or job from Hadoop's status.
+
+    The result is None if the status is unknown, or means that the attempt or job has not ended.
+    """
     return _OUTCOMES.get(str(status))
 
 
@@ -163,41 +166,43 @@ def text_of(value: object) -> str | None:
 
 
 def count_of(value: object) -> int | None:
-    """Return a count or size; None for −1 and null, which mean missing values.
+    """Return a count or size from a JSON value; None for −1 and null, which mean a missing value.
 
-    Raises ``ValueError`` unless the value is one of these, or a whole number from 0 to 2^63 − 1.
+    Raises ``ValueError`` for other values than −1, null, and whole numbers from 0 to 2^63 − 1.
     """
     if value is None or (value == -1 and not isinstance(value, bool)):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_COUNT:
-        raise ValueError(f"a count is {clean(str(value), 40)}; allowed: 0 to 2^63 - 1")
+        raise ValueError(
+            f"a count or size is {clean(str(value), 40)}; allowed: -1 (missing) to 2^63 - 1"
+        )
     return value
 
 
 def ms_of(value: object) -> int | None:
-    """Return a time in milliseconds since 1970; None for −1, 0 and null.
+    """Return a time in ms since 1970 from a JSON value; None for −1, 0 and null (missing).
 
-    Raises ``ValueError`` unless the value is one of these, or a whole number that means a time
-    between 1980 and 2100.
+    Raises ``ValueError`` for other values than −1, 0, null, and whole numbers that mean a time from
+    1980 to 2100.
     """
     if value is None or (value in {-1, 0} and not isinstance(value, bool)):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"a time is {clean(str(value), 40)}, not ms since 1970")
     if not EARLIEST_MS <= value <= LATEST_MS:
-        raise ValueError(f"a time is {clean(str(value), 40)}: is it ms since 1970?")
+        raise ValueError(f"a time is {clean(str(value), 40)}, not ms since 1970 (1980 to 2100)")
     return value
 
 
 def host_of(text: str) -> tuple[str | None, str | None]:
-    """Return rack and host of ``/rack/host`` or ``host``; backslashes in the text are removed."""
+    """Return (rack, host) from ``/rack/host`` or ``host``, without backslashes; None if missing."""
     plain = text.replace("\\", "")
     rack, _, host = plain.rpartition("/")
     return text_of(rack.lstrip("/")), text_of(host)
 
 
 def odd_end(status: object) -> str:
-    """Return the source's word for an unknown outcome; empty for a known or pending one."""
+    """Return ``status`` as text if it is not a known status of Hadoop; else an empty text."""
     word = "" if status is None else str(status)
     return "" if word in _OUTCOMES or word in _NOT_ENDED else word
 
@@ -220,9 +225,10 @@ def unread(counters: Iterable[str], kind: str) -> list[str]:
 
 
 def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
-    """Return the columns of an attempt, or of a whole job (``kind`` empty), from its counters.
+    """Return the values of columns, by the column's name, from the counters of an attempt or job.
 
-    A negative counter is unknown: it is left out here and reported by ``note_counters``.
+    ``counters`` has Hadoop's counters by name; ``kind`` is the kind of the attempt, empty for a
+    whole job. Negative counters mean unknown values and are left out.
     """
     found: dict[str, int] = {}
     records = {"map": _MAP_RECORDS, "reduce": _REDUCE_RECORDS}.get(kind, {})
@@ -239,10 +245,10 @@ def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
 def note_counters(
     account: Account, file: str, line: int, counters: Mapping[str, int], kind: str
 ) -> None:
-    """Report counters of an attempt that have no column, and negative counters.
+    """Report to ``account`` the counters of an attempt that have no column or are negative.
 
-    ``kind`` is the kind of the attempt (``map``, ``reduce`` …); ``file`` and ``line`` are its
-    place.
+    ``counters`` has Hadoop's counters by name; ``kind`` is the kind of the attempt (``map``,
+    ``reduce`` …); ``file`` and ``line`` are the place of the attempt.
     """
     names = unread(counters, kind)
     if names:
@@ -256,14 +262,15 @@ def note_counters(
 
 
 def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Confs) -> bool:
-    """Write a job with its attempts; return False if the job cannot be used.
+    """Add a job and its attempts to the tables of ``writer``; return False if it cannot be used.
 
-    ``file`` is the name of the history, for reports in ``account``; ``confs`` has the
-    configurations that were given together with the history.
+    A job cannot be used if its id is not new or it has no time. ``file`` is the name of the
+    history, for reports in ``account``; ``confs`` has the configurations that were given together
+    with the history.
     """
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
-        account.bad(file, job.line, "job with an id that an earlier job has", job.source_id)
+        account.bad(file, job.line, "job with the id of an earlier job", job.source_id)
         return False
     submit_ms = _submitted(job)
     if submit_ms is None:
@@ -318,7 +325,7 @@ def _submitted(job: Job) -> int | None:
 
 
 def _totals(job: Job) -> dict[str, Any]:
-    """Return the values of a job's columns with bytes and task-seconds, by column."""
+    """Return the bytes and task-seconds of a job, by column of the table of jobs."""
     last = _last_success(job)
     found: dict[str, Any] = {}
     for column in ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes"):
@@ -341,7 +348,7 @@ def _totals(job: Job) -> dict[str, Any]:
 
 
 def _last_success(job: Job) -> list[Attempt]:
-    """Return for each map and reduce its last successful attempt, the one that Hadoop counts."""
+    """Return the last successful attempt of each map and reduce task: Hadoop counts only these."""
     last: dict[str, Attempt] = {}
     for attempt in job.attempts.values():
         if attempt.kind in {"map", "reduce"} and attempt.outcome == "succeeded":
@@ -371,9 +378,12 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
 
 
 def _note_order(job: Job, account: Account, file: str) -> None:
-    """Report times in an impossible order; the tables contain them as recorded."""
+    """Report to ``account`` times of a job in an impossible order; the tables have them unchanged.
+
+    ``file`` is the name of the history.
+    """
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
-        reason = "job that ends before it is submitted: its times are kept unchanged"
+        reason = "job that ends before it is submitted: its times are stored unchanged"
         account.note(file, job.line, reason, job.source_id)
     found: dict[str, list[str]] = {}
     for a in job.attempts.values():
@@ -386,7 +396,7 @@ def _note_order(job: Job, account: Account, file: str) -> None:
         elif a.start_ms < job.task_starts_ms.get(a.task, 0):
             found.setdefault("starts before its task", []).append(a.task)
     for what, tasks in found.items():
-        reason = f"attempt that {what}: its times are kept unchanged"
+        reason = f"attempt that {what}: its times are stored unchanged"
         account.note(file, job.line, reason, tasks[0], len(tasks))
 
 
@@ -396,7 +406,10 @@ def _note_end(job: Job, account: Account, file: str) -> None:
 
 
 def _note_outcomes(job: Job, account: Account, file: str) -> None:
-    """Report attempts that have rows but do not count in the totals of the job."""
+    """Report to ``account`` the attempts of a job that do not count in the job's totals.
+
+    These attempts have rows in the table of attempts. ``file`` is the name of the history.
+    """
     last = {id(attempt) for attempt in _last_success(job)}
     lost = [a.task for a in job.attempts.values() if a.outcome in {"failed", "killed"}]
     open_ = [a for a in job.attempts.values() if a.outcome is None]
@@ -433,14 +446,14 @@ _USERS = ("mapreduce.job.user.name", "user.name")
 _QUEUES = ("mapreduce.job.queuename", "mapred.job.queue.name")
 _INPUTS = ("mapreduce.input.fileinputformat.inputdir", "mapred.input.dir")
 _OUTPUTS = ("mapreduce.output.fileoutputformat.outputdir", "mapred.output.dir")
-#: Names of the settings that the import reads from a configuration.
+#: Names of Hadoop's settings that the import reads from the configuration of a job.
 WANTED = frozenset((*_NAMES, *_USERS, *_QUEUES, *_INPUTS, *_OUTPUTS))
 _COMMA = re.compile(r"(?<!\\),")
 _MOST_PATHS = 10_000
 
 
 def conf_of(settings: Mapping[str, object]) -> Conf:
-    """Return the settings of a job that the import uses, from all settings by name."""
+    """Return the settings of a job that the import uses; ``settings`` are all settings by name."""
     return Conf(
         name=_first(settings, _NAMES),
         user=_first(settings, _USERS),
@@ -455,14 +468,14 @@ def _first(settings: Mapping[str, object], names: Iterable[str]) -> str | None:
 
 
 def _paths(text: str | None) -> Iterator[str]:
-    """Yield the paths in a list separated by commas; a comma within a path is escaped."""
+    """Yield the paths in a text, separated by commas; a comma in a path has a backslash before."""
     for path in _COMMA.split(text or "")[:_MOST_PATHS]:
         if path.strip():
             yield path.strip().replace("\\,", ",")
 
 
 class Confs:
-    """Configurations that were given together with histories, by job."""
+    """Configurations of jobs that were given together with histories, by the id of the job."""
 
     def __init__(self) -> None:
         self._confs: dict[str, tuple[str, Conf]] = {}
@@ -476,10 +489,10 @@ class Confs:
         self._confs[job] = (file, conf)
 
     def take(self, job: str) -> Conf | None:
-        """Return the configuration of a job, or None; the job is no longer listed by ``left``."""
+        """Return the configuration of a job, or None; ``left`` no longer lists this job."""
         self._taken.add(job)
         return self._confs[job][1] if job in self._confs else None
 
     def left(self) -> list[str]:
-        """Return the names of the files with configurations whose jobs appeared in no history."""
+        """Return the names of the configuration files whose jobs were never passed to ``take``."""
         return [file for job, (file, _) in self._confs.items() if job not in self._taken]

@@ -1,15 +1,15 @@
 """Job histories of Hadoop 2 and 3 (MRv2): ``*.jhist`` files, Avro in its JSON or binary form.
 
-A file begins with the line ``Avro-Json`` or ``Avro-Binary`` and a line with the schema. Then
-records follow. In JSON, each record is a line, with blank lines between. In the binary form, they
-follow each other in Avro's binary encoding, without the container of Avro's own files
+A file begins with the line ``Avro-Json`` or ``Avro-Binary`` and a line with the schema; records
+follow. In JSON, each record is a line, and blank lines are between the records. In the binary form,
+records follow each other in Avro's binary encoding, without the container of Avro files
 (``EventWriter`` of Hadoop 2.8 to 3.4; binary is the default from 3.0 on). Times are milliseconds
 since 1970. Times of jobs and containers come from the clock of the application master; the ends of
-map, shuffle and sort in an attempt come from the clock of its node. A file has one job.
+map, shuffle and sort in an attempt come from the clock of the node. A file has one job.
 
-Events and fields are those of ``Events.avpr`` in Hadoop 3.4. Records are decoded by the schema in
-the file. It must not be recursive and must not have array items of no size, because such a schema
-would let a small file fill the memory.
+Events and fields are those of ``Events.avpr`` in Hadoop 3.4. Records are decoded with the schema in
+the file. The schema must not be recursive, and items of arrays must not have a size of 0 bytes:
+otherwise a small file could fill the memory.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 #: Maximum length in bytes of a line of a history in Avro's JSON, and of the first two lines of a
 #: binary history together.
 MOST_LINE_BYTES = 16 << 20
-#: Longest record of a binary history, in bytes.
+#: Maximum length in bytes of a record of a binary history.
 MOST_RECORD_BYTES = 1 << 20
 #: Maximum number of attempts of a job.
 MOST_ATTEMPTS = hadoop.MOST_ATTEMPTS
 
 JSON_HEADER = "Avro-Json"
 BINARY_HEADER = "Avro-Binary"
-#: Counters that are stored under their own names, in addition to counters that have columns.
+#: Names of further counters that are stored with an attempt, though they have no column.
 _KEPT = ("MAP_OUTPUT_MATERIALIZED_BYTES", "CPU_MILLISECONDS")
 _CHUNK = 1 << 20
 #: Maximum number of distinct names of counters without a column that are reported.
 _MOST_NAMES = 10_000
 
-#: A record: its position (line number, or count of records in the binary form), kind, and content.
-#: For an unreadable record, the kind is empty and the content is the reason.
+#: A record: (line number, or number of the record in the binary form; kind of event; content). For
+#: an unreadable record, the kind is empty and the content is a text with the reason.
 Record = tuple[int, str, Any]
 
 
@@ -57,7 +57,10 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read the job of a file into ``writer``."""
+    """Read the job of a history file, and add it to the tables of ``writer``.
+
+    Problems are reported to ``account``; ``confs`` has configurations of jobs.
+    """
     walk = Walk()
     at = 0
     for at, kind, event in records(source):
@@ -75,16 +78,20 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
             raise InputError(f"{source.name}:{at}: {error}") from None
     account.end(source.name, at, source.cut)
     if walk.job is None:
-        account.bad(source.name, at, "ends before its job was submitted")
+        account.bad(source.name, at, "history without a record of a job")
         return
     _note_walk(walk, account, source.name)
     if walk.end is None:
-        account.note(source.name, at, "ends before the end of its job: the file may be truncated")
+        reason = "history without a record of the end of its job: the file may be truncated"
+        account.note(source.name, at, reason)
     hadoop.write_job(walk.job, writer, account, source.name, confs)
 
 
 def _note_walk(walk: Walk, account: Account, file: str) -> None:
-    """Report events and counters of a history that the tables do not contain."""
+    """Report to ``account`` restarts of the application master and counters that are left out.
+
+    ``walk`` has read the whole history; ``file`` is the name of the history.
+    """
     for name, times in walk.unread.items():
         reason = "counter of an attempt for which there is no column"
         account.note(file, 0, reason, name, times, "it is left out")
@@ -100,14 +107,14 @@ def _note_walk(walk: Walk, account: Account, file: str) -> None:
 
 
 def wrong(error: Exception) -> str:
-    """Return the message about a record of a job history that caused ``error``."""
+    """Return the message for a malformed record of a job history; ``error`` is the reason."""
     return f"is not a record of a job history ({clean(str(error), 60)})"
 
 
 def records(source: Source) -> Iterator[Record]:
-    """Yield the records of a history after its two header lines.
+    """Yield the records of a history, which follow two header lines.
 
-    Raises ``InputError`` where the file is not a history.
+    Raises ``InputError`` if the file is not a history of Hadoop 2 or 3.
     """
     if source.peek(len(BINARY_HEADER)) == BINARY_HEADER.encode():
         yield from _binary(source)
@@ -225,9 +232,11 @@ def _schema(name: str, text: bytes) -> Any:
 
 
 def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
-    """Return the minimum encoded size in bytes of a value of a schema.
+    """Return the minimum size in bytes of an encoded value of an Avro schema.
 
-    Raises ``ValueError`` for recursive types, and for arrays whose items have no size.
+    ``named`` has the sizes of named types and is extended; ``inside`` are the names of the
+    enclosing records. Raises ``ValueError`` for recursive types, and for arrays whose items can
+    have 0 bytes.
     """
     if isinstance(schema, list):
         return 1 + min((_least(branch, named, inside) for branch in schema), default=0)
@@ -254,26 +263,27 @@ def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
 
 
 class TooManyError(Exception):
-    """Error of a history with more attempts than the limit for memory."""
+    """Error for a history with more than ``MOST_ATTEMPTS`` attempts."""
 
 
 class Walk:
-    """Builder of a job: processes the records of its history one by one."""
+    """Builds a ``Job`` from the records of its history, which ``take`` processes one by one."""
 
     def __init__(self) -> None:
         self.job: Job | None = None
         #: Start time of the job's last application master in ms since 1970; None before the first.
         self.master_ms: int | None = None
-        #: End of the job: time in ms since 1970, and status in Hadoop's words; None before the end.
+        #: End of the job: (time in ms since 1970, Hadoop's status); None before the end.
         self.end: tuple[int | None, str] | None = None
         #: Number of application masters that started for the job.
         self.masters = 0
-        #: Number of values of each counter of attempts that has no column, by the counter's name.
+        #: How often each counter that is not stored occurred in attempts, by the counter's name.
         self.unread: Counter[str] = Counter()
 
     def take(self, kind: str, event: dict[str, Any]) -> bool:
-        """Process one record; return False if the tables need nothing of its kind.
+        """Process one record; return False if the tables need no record of this kind.
 
+        ``kind`` is the name of the event, such as ``JobSubmitted``; ``event`` is the content.
         Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` for a malformed
         record, and ``TooManyError`` for too many attempts.
         """
@@ -371,7 +381,10 @@ class Walk:
 
     @staticmethod
     def _kept(tree: Any, unread: Counter[str] | None = None) -> dict[str, int]:
-        """Return the counters that are stored, by name; ``unread`` counts the others."""
+        """Return the values of the counters that are stored, by name.
+
+        ``tree`` is Avro's object of counters. All other counters are counted in ``unread``.
+        """
         found: dict[str, int] = {}
         for group in (_plain(tree) or {}).get("groups", []):
             for counter in group["counts"]:
@@ -384,7 +397,7 @@ class Walk:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of an Avro union without the name of its type; null is None."""
+    """Return the value of an Avro union, without the type's name that encloses it; null is None."""
     if isinstance(value, dict) and len(value) == 1:
         return next(iter(value.values()))
     return value[1] if isinstance(value, tuple) else value

@@ -1,8 +1,8 @@
 """Opens a trace: a folder in the normal form, or a recorded file of any known format.
 
-A file is imported into a temporary folder first. Folders can come from untrusted people: format
-version, columns, order of the jobs and references between tables are checked before the tables are
-used.
+A file is first imported into a temporary folder. A folder can come from an untrusted source:
+therefore format version, columns, order of the jobs and references between tables are checked
+before the tables are used.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from eastwest.units import clean
 
 @dataclass
 class Trace(Opened):
-    """Open trace; close it by ``with`` or ``close``, because its folder may be temporary."""
+    """Open trace; use ``with`` or ``close``, which remove the folder if it is temporary."""
 
-    #: Names of the tables that the trace's folder has, such as ``jobs``.
+    #: Names of the tables in the folder of the trace, such as ``jobs``.
     tables: tuple[str, ...]
 
     @property
@@ -33,22 +33,25 @@ class Trace(Opened):
         return self.table("jobs")
 
     def table(self, name: str) -> pl.LazyFrame:
-        """Return a table of ``form.TABLES``; a missing table is empty."""
+        """Return the table ``name`` of ``form.TABLES``; empty if the trace does not have it."""
         if name in self.tables:
             return pl.scan_parquet(self.path / f"{name}.parquet", glob=False)
         return pl.LazyFrame(schema=schema(name))
 
     def lacks(self, table: str, column: str = "") -> bool:
-        """Whether the source states nothing for a table, or for one column of it.
+        """Whether the source of the trace states nothing for a column of a table.
 
-        Without ``column``, the answer is for the whole table.
+        If ``column`` is empty, whether the source states nothing for the whole table.
         """
         if table not in self.tables:
             return True
         return bool(column) and f"{table}.{column}" in self.about["lacks"]
 
     def collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
-        """Return the result of a query on the tables; raise ``InputError`` if they are damaged."""
+        """Return the result of ``frame``, a query on the tables of the trace.
+
+        Raises ``InputError`` if a table is damaged.
+        """
         with sound(self.name):
             return frame.collect(engine="streaming")
 
@@ -60,9 +63,10 @@ def open_trace(
     on_bad_row: str = "stop",
     lossy: bool = False,
 ) -> Trace:
-    """Open a folder in the normal form, or a file of a known format.
+    """Open a folder in the normal form, or import and open a file of a known format.
 
-    Raises ``InputError`` if the path is neither, if it is damaged, or for the reasons of
+    For a file, the arguments are those of ``import_trace``. Raises ``InputError`` if the path is
+    neither a trace folder nor a known file, if it is damaged, or for the reasons of
     ``import_trace``.
     """
     path = Path(path)
@@ -128,7 +132,10 @@ def _check_columns(path: Path, table: str, name: str) -> None:
 
 
 def _check_jobs(trace: Trace) -> None:
-    """Raise ``InputError`` unless jobs count from 0 by submission and all times are finite."""
+    """Raise ``InputError`` unless jobs are numbered 0, 1, 2, … in the order of submission.
+
+    Submission times must be finite. The number of jobs is stored in ``trace.about``.
+    """
     submit = pl.col("submit_s")
     found = trace.jobs.select(
         pl.len().alias("rows"),
@@ -152,10 +159,10 @@ def _check_jobs(trace: Trace) -> None:
 
 
 def _check_numbers(trace: Trace, table: str) -> None:
-    """Check a table other than ``jobs`` and ``hosts``.
+    """Check a table whose rows belong to jobs; store its number of rows in ``trace.about``.
 
-    Raises ``InputError`` if a row names a job that the trace does not have, or if a column of
-    ``NEEDED`` has no value in some row.
+    Raises ``InputError`` if a row names a job that the trace does not have, or if a row has no
+    value in a column of ``NEEDED``.
     """
     needed = [pl.col(name).null_count().alias(f"no_{name}") for name in NEEDED[table]]
     found = trace.table(table).select(pl.len(), pl.col("job").max(), *needed)

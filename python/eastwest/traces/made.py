@@ -22,7 +22,7 @@ START = 1 << 16
 
 @dataclass
 class Imported:
-    """Result of an import: the folder, and its description."""
+    """Result of an import: folder, format of the source, description, and account."""
 
     path: Path
     source_format: str
@@ -32,11 +32,11 @@ class Imported:
 
 
 class FolderWriter:
-    """Writer of a folder: a context manager that leaves no folder unless ``place`` was called.
+    """Writer of a new folder ``out``, a context manager; without ``place``, no folder remains.
 
-    ``what`` is the name of its content in messages ("a trace"), ``marker`` the file name of its
-    description. A folder that is not ``lasting``, because it is soon removed, is not synchronised
-    to disk.
+    ``what`` is the name of the content in messages ("a trace"), ``marker`` the file name of the
+    JSON description. If ``lasting`` is false, because the folder is soon removed, it is not
+    synchronised to disk.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class FolderWriter:
         self._made.close()
 
     def place(self, version: int | str, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the description of the folder, give it its final name; return the description.
+        """Write the description, rename the folder to ``out``, and return the description.
 
-        ``version`` is the version of the format, ``about`` the content of the description.
+        ``version`` is the version of the format, ``about`` the rest of the description.
         """
         text = {"format": version, "eastwest": core.version(), **about}
         data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
@@ -71,7 +71,7 @@ class FolderWriter:
 
 
 def check_format(given: str, known: Collection[str]) -> None:
-    """Raise ``InputError`` unless ``given`` is a known format, or ``auto``."""
+    """Raise ``InputError`` unless ``given`` is ``auto`` or one of the formats ``known``."""
     if given != "auto" and given not in known:
         allowed = ", ".join(["auto", *known])
         near = did_you_mean(given, known)
@@ -90,28 +90,29 @@ def start_of(source: Source) -> bytes:
 
 
 def unknown(source: Source, what: str = "has no known format") -> InputError:
-    """Return the error for a file whose format is not known.
+    """Return the error for a file whose format is not known; the caller raises it.
 
-    ``what`` is the text of the error between the file's name and its first bytes.
+    The message has the file's name, the text ``what``, and the first bytes of the file.
     """
     shown = repr(clean(source.peek(START)[:40].decode(errors="replace"), 30))
     return InputError(f"{source.name}: {what}; it starts with {shown}")
 
 
 def unusable(file: str | Path, what: str, account: Account) -> InputError:
-    """Return the error for a file without usable content.
+    """Return the error for a file without usable content; the caller raises it.
 
-    ``what`` is a word for the missing content, such as ``job``. The error states the first reason
-    in ``account``, which has the rows that were left out.
+    ``what`` is a word for the missing content, such as ``job``. The message states the first reason
+    in ``account`` why rows were left out.
     """
     why = next(account.lines(), "it is empty")
     return InputError(f"{file}: has no usable {what}: {why}")
 
 
 def entry(source: Source, kind: str, **counts: int) -> dict[str, Any]:
-    """Return the description of a file that was read, with counts of its contents.
+    """Return the description of a file that was read: name, kind, bytes, ``counts``, SHA-256.
 
-    ``kind`` is the name of its format.
+    ``kind`` is the name of the file's format; ``counts`` are numbers of the file's contents by
+    name. The rest of the file is read for the checksum.
     """
     digest = source.drain()
     named = {"name": source.path.name, "kind": kind, "bytes": source.bytes}

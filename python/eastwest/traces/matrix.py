@@ -1,16 +1,16 @@
 """Connection matrices of htsim (``.cm``): source, destination, size and start of flows.
 
 The file has a header of lines ``Nodes n``, ``Connections n``, ``Triggers n`` and ``Failures n`` in
-any order; the last two are optional. Then a line follows for each connection:
+any order; the last two are optional. A line for each connection follows:
 ``SRC->DST [id N] [start N] size N [prio N] [trigger N] [send_done_trigger N]
 [recv_done_trigger N]``. The file may also have lines for triggers and failures. ``#`` begins a
-comment line. Starts are in picoseconds in htsim's reader, but files from htsim's own writer have
+comment line. htsim reads starts in picoseconds, but files that htsim itself writes have starts in
 microseconds.
 
-The result is the list of flows that ``kind = "flow-list"`` reads. A list of flows has no
-connections that start when others end, and none without end (``size 0``): files with these are
-refused. Priorities, and triggers for which no connection waits, are left out and noted. Failures
-change the outcome: they are refused, or with ``lossy`` left out and counted.
+The result is a list of flows for ``kind = "flow-list"``. A list of flows cannot have connections
+that start when other connections end, or connections without end (``size 0``): files with these
+connections are refused. Priorities, and triggers for which no connection waits, are left out and
+noted. Failures change the outcome: they are refused, or with ``lossy`` left out and counted.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from eastwest.units import clean
 #: Maximum number of flows of a list (docs/mechanisms/open-loop.md).
 _MOST_FLOWS = 5_000_000
 _MOST_BYTES = 256 * 1024 * 1024
-#: Largest size of a flow, in payload bytes.
+#: Maximum size of a flow in payload bytes.
 _LARGEST = 10**15
-#: Latest start of a flow, in seconds.
+#: Latest allowed start of a flow in seconds.
 _LATEST_S = 480 * 3600
 #: Number of units in a second, for each unit that start times may have.
 START_UNITS = {"ps": 1e12, "us": 1e6}
@@ -59,12 +59,12 @@ class Matrix:
 
     nodes: int
     connections: list[Connection]
-    #: Contents of the file that a list of flows cannot express, with their lines.
+    #: Content of the file that a list of flows cannot express, by reason, with line numbers.
     account: Account
 
 
 def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
-    """Return the matrix of a ``.cm`` file whose starts are in ``ps`` or ``us``.
+    """Return the content of a ``.cm`` file whose starts have the unit ``start_unit`` (ps or us).
 
     Raises ``InputError`` if the file is damaged, or if it has something that a list of flows cannot
     express; with ``lossy``, failures are left out and counted instead.
@@ -131,7 +131,8 @@ class _Reading:
                 raise InputError(f"the line {name} is missing")
             if there is not None and self.head[name] != there:
                 raise InputError(
-                    f"the header states {name} {self.head[name]}, but the file has {there}"
+                    f"the header states {name} {self.head[name]}, but the file has {there} lines "
+                    "of connections"
                 )
         if not self.found:
             raise InputError("has no connection")
@@ -181,7 +182,9 @@ class _Reading:
         for name, value in zip(words[::2], [*words[1::2], ""], strict=False):
             if name not in _WORDS:
                 known = ", ".join(_WORDS)
-                raise InputError(f"{where}: {clean(name, 40)!r} is not known; allowed: {known}")
+                raise InputError(
+                    f"{where}: {clean(name, 40)!r} is not a key of a connection; allowed: {known}"
+                )
             if not value:
                 raise InputError(f"{where}: {name} has no value")
             if name in said:

@@ -1,12 +1,12 @@
 """Job histories of Hadoop 0.20 to 1.x (MRv1): ``KIND KEY="value" KEY="value" .`` records.
 
-A record is a line that starts with Job, Task, MapAttempt, ReduceAttempt or Meta. A value may
-contain line ends (stack traces do); a backslash precedes characters with a special meaning. A file
-may hold the histories of many jobs, as files in Rumen's tests do: ``!!FILE=name!!`` precedes each
-history, and configurations stand between the histories. A job is held in memory until it and
-``_HELD`` later jobs have ended, because its configuration may follow.
+A record begins with a line that starts with Job, Task, MapAttempt, ReduceAttempt or Meta. A value
+may contain line ends, for example in stack traces; a backslash precedes characters with a special
+meaning. A file may have the histories of many jobs, like files in the tests of Rumen: the line
+``!!FILE=name!!`` precedes each history, and configurations are between the histories. A job stays
+in memory until it and ``_HELD`` other jobs have ended, because its configuration may follow.
 
-The format is that which ``JobHistory`` of Hadoop 0.20.2 writes (version 1 of its log).
+The format is version 1 of the log that ``JobHistory`` of Hadoop 0.20.2 writes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from eastwest.traces.hadoop import Attempt, Confs, Job
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 
-#: Longest record of a job history, in bytes.
+#: Maximum length of a record of a job history, in bytes.
 MOST_RECORD_BYTES = 4 << 20
-#: Number of jobs that must end after a job before it is written.
+#: Maximum number of ended jobs in memory; when one more job ends, the oldest is written.
 _HELD = 32
 _KIND = re.compile(r"(Job|Task|MapAttempt|ReduceAttempt|Meta) (?=[A-Z_]+=\")")
 _PAIR = re.compile(r'([A-Z_]+)="([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
@@ -42,7 +42,10 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read the jobs of a file and pass them to ``writer``."""
+    """Read the jobs of a history file, and add them to the tables of ``writer``.
+
+    Problems are reported to ``account``; ``confs`` has configurations of jobs.
+    """
     reader = _Reader(source, writer, account, confs)
     for line, text in _records(source, account):
         try:
@@ -55,7 +58,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
 
 
 def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield (line number, text) of each record; values may contain line ends."""
+    """Yield (number of the first line, text) of each record; the text may have several lines."""
     held: list[str] = []
     began, length = 0, 0
     for number, raw in source.lines(MOST_RECORD_BYTES):
@@ -78,9 +81,9 @@ def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
 
 
 def _whole_end(text: str) -> bool:
-    """Whether a record may end with the line ``text``: its last value has a closing quote.
+    """Whether a record may end with the line ``text``, because it ends with a closing quote.
 
-    In newer logs a dot follows the quote.
+    In newer logs, a space and a dot follow the quote.
     """
     end = text.rstrip().removesuffix(".").rstrip()
     return end.endswith('"') and not end.endswith('\\"')
@@ -99,7 +102,10 @@ class _Reader:
         self.conf: str | None = None
 
     def take(self, line: int, text: str) -> None:
-        """Read one record, or a line between two histories; ``line`` is its number in the file."""
+        """Read one record, or text between two histories; ``line`` is the number of its first line.
+
+        Raises ``ValueError`` if the record is malformed.
+        """
         kind = _KIND.match(text)
         if not kind:
             self._other(line, text)
@@ -123,9 +129,9 @@ class _Reader:
             self.account.change(self.name, line, reason, then, pairs["VERSION"])
 
     def _other(self, line: int, text: str) -> None:
-        """Read a line between histories: the name of a file, or part of a configuration.
+        """Read text between two histories: a line ``!!FILE=…!!``, a configuration, or both.
 
-        ``line`` is its number in the file.
+        ``line`` is the number of the first line. Raises ``ValueError`` for other text.
         """
         first, _, rest = text.partition("\n")
         file = _FILE.match(first)
@@ -230,7 +236,7 @@ class _Reader:
         hadoop.write_job(job, self.writer, self.account, self.name, self.confs)
 
     def end(self) -> None:
-        """Write the jobs that are still in memory, including unfinished jobs."""
+        """Write the jobs that are still in memory, including jobs without an end."""
         for name in list(self.jobs):
             self._write(name)
 
@@ -256,5 +262,5 @@ def _whole(pairs: dict[str, str], key: str) -> int | None:
 
 
 def _counters(text: str) -> dict[str, int]:
-    """Return counters by name, from a text ``{(group)(title)[(NAME)(title)(value)]…}``."""
+    """Return the values of counters by name from ``{(group)(title)[(NAME)(title)(value)]…}``."""
     return {name: int(value) for name, value in _COUNTER.findall(text)}

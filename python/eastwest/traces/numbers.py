@@ -1,7 +1,7 @@
-"""Map from old to new numbers of jobs, on disk, to renumber tables after the jobs were sorted.
+"""Map from old to new numbers of jobs, in a file, to renumber tables after the jobs were sorted.
 
-The file has four bytes per job and is mapped into memory one piece at a time. So even the maximum
-number of jobs (2³², ``write.MOST_JOBS``) needs no more memory than one piece.
+The file has four bytes per job. Only one piece of the file, 32 MB, is mapped into memory at a time,
+even for the maximum number of jobs (2³², ``write.MOST_JOBS``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Array = npt.NDArray[np.uint32]
 
 
 class Numbers:
-    """Map from the old numbers of ``jobs`` jobs to their new numbers, in a new file ``path``."""
+    """Map from old to new numbers of ``jobs`` jobs, stored in the new file ``path``."""
 
     def __init__(self, path: Path, jobs: int) -> None:
         self._path = path
@@ -28,13 +28,13 @@ class Numbers:
             file.truncate(4 * jobs)
 
     def put(self, old: _Array, first: int) -> None:
-        """Set the new numbers of the jobs ``old`` to ``first``, ``first`` + 1, …."""
+        """Give the jobs with the old numbers ``old`` the numbers ``first``, ``first`` + 1, …."""
         new = np.arange(first, first + len(old), dtype=np.uint32)
         for piece, within in self._pieces(old, "r+"):
             piece[old[within] % _PIECE] = new[within]
 
     def of(self, old: _Array) -> _Array:
-        """Return the new numbers of the jobs ``old``."""
+        """Return an array: new number of each job whose old number is in ``old``."""
         new = np.zeros(len(old), np.uint32)
         for piece, within in self._pieces(old, "r"):
             new[within] = piece[old[within] % _PIECE]
@@ -43,10 +43,10 @@ class Numbers:
     def _pieces(
         self, old: _Array, mode: str
     ) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]]:
-        """Yield the pieces of the file that contain some jobs, each with a mask of its jobs.
+        """Yield (piece of the file as an array, mask of the jobs in it) for each needed piece.
 
-        ``old`` are the old numbers of the jobs; ``mode`` is the mode of ``np.memmap``, for example
-        ``r``.
+        ``old`` has the old numbers of the jobs; the mask is an array over ``old``. ``mode`` is the
+        mode of ``np.memmap``, ``r`` or ``r+``.
         """
         parts = old // _PIECE
         for part in np.unique(parts):

@@ -1,7 +1,7 @@
 """Parts shared by open traces and open spans: the folder, its description, and its removal.
 
-Folders can come from untrusted people: links, files that are too large or damaged, and other
-formats are refused with a message that has the folder's name.
+A folder can come from an untrusted source: symbolic links, files that are too large or damaged, and
+other formats are refused with a message that has the folder's name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_ABOUT = 4 << 20
 
 @dataclass
 class Opened:
-    """Open folder; close it by ``with`` or ``close``, because it may be temporary."""
+    """Open folder; use ``with`` or ``close``, which remove the folder if it is temporary."""
 
     path: Path
     #: Content of ``trace.json`` or ``spans.json``.
@@ -50,9 +50,10 @@ Kind = TypeVar("Kind", bound=Opened)
 
 
 def open_imported(read: Callable[[Path], Kind]) -> Kind:
-    """Return the opened result of ``read``, which imports into a temporary folder.
+    """Return the result of ``read``, called with the path of a new temporary folder.
 
-    The folder is removed when the result is closed.
+    ``read`` imports into this folder and opens it. The folder is removed when the result is closed,
+    or if ``read`` fails.
     """
     scratch = Partial.scratch()
     try:
@@ -65,10 +66,10 @@ def open_imported(read: Callable[[Path], Kind]) -> Kind:
 
 
 def read_about(file: Path, name: str, what: str, version: int | str) -> dict[str, Any]:
-    """Return the JSON description in a folder; ``what`` is its content ("a trace", "spans").
+    """Return the content of ``file``, the JSON description of a folder.
 
-    Raises ``InputError`` if the file is missing, damaged, or not of format ``version``; ``name`` is
-    the folder's name in the message.
+    Raises ``InputError`` if the file is missing, damaged, or not of format ``version``. ``name`` is
+    the folder's name in the message, ``what`` the folder's content ("a trace", "spans").
     """
     if file.is_symlink() or not file.is_file():
         raise InputError(f"{name} is not a folder with {what}: it has no {file.name}")
@@ -89,7 +90,10 @@ def read_about(file: Path, name: str, what: str, version: int | str) -> dict[str
 
 @contextlib.contextmanager
 def sound(name: str) -> Iterator[None]:
-    """Convert exceptions of polars on damaged files into ``InputError``, within the context."""
+    """Context manager: exceptions of polars for damaged tables become ``InputError``.
+
+    ``name`` is the name of the folder in the message.
+    """
     try:
         yield
     # PanicException of polars is not derived from Exception, so it is named here.

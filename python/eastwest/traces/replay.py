@@ -1,9 +1,9 @@
-"""Writes the jobs of a trace as text that the simulator replays: ``jobs.tsv`` in its folder.
+"""Writes the jobs of a trace as text for the simulator: ``jobs.tsv`` in the folder of the trace.
 
-Values are separated by tabs; the first line names the columns (docs/mechanisms/traces.md). Values
-that the source lacks are empty: the simulator then uses size 0, and derives numbers of tasks from
-the sizes. The file is not written if the simulator would refuse it: if it is larger than
-``MOST_BYTES``, or if no job is submitted within the range of simulated time.
+Values are separated by tabs; the first line names the columns (docs/mechanisms/traces.md). Unknown
+values are empty: the simulator then uses size 0, and derives numbers of tasks from the sizes. The
+file is not written if it would be larger than ``MOST_BYTES``, or if no job is submitted within the
+range of simulated time, because the simulator would refuse it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ MOST_BYTES = 32 << 20
 #: Latest submission of a job that the simulator reads, in whole seconds: the limit of its time
 #: (crates/workload/src/replay).
 LAST_SUBMIT_S = 2_305_843
-#: Minimum size of a row of ``jobs.tsv`` in bytes, from which the maximum number of jobs follows.
+#: Minimum size in bytes of a row of ``jobs.tsv``; it limits the number of rows in ``MOST_BYTES``.
 _LEAST_ROW = 16
 _MOST_TASKS = 1_000_000
 
 
 def write(jobs: Path, out: Path, account: Account) -> bool:
-    """Write ``jobs.tsv`` to ``out``; return whether it was written.
+    """Write the jobs in the Parquet file ``jobs`` as ``jobs.tsv`` to ``out``.
 
-    ``jobs`` is the Parquet file of the table of jobs. Jobs and values that ``jobs.tsv`` cannot have
-    are reported to ``account``.
+    The result is False if the file was not written, because it would be too large or have no jobs.
+    Jobs and values that ``jobs.tsv`` cannot have are reported to ``account``.
     """
     table = pl.scan_parquet(jobs)
     inside = pl.col("submit_s").is_between(0.0, LAST_SUBMIT_S)
@@ -71,6 +71,6 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
 
 
 def _none(account: Account) -> None:
-    """Report that ``jobs.tsv`` is not written."""
+    """Report to ``account`` that ``jobs.tsv`` is not written."""
     reason = f"{FILE} would have no row, or more than {size(MOST_BYTES)}"
     account.note(FILE, 0, reason, consequence="it is left out: a run cannot replay the trace")

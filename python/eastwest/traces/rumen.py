@@ -1,9 +1,9 @@
 """Job traces of Hadoop's tool Rumen: consecutive job objects in JSON.
 
-A job has its tasks, a task its attempts; −1 means a missing value. Nothing separates a job from the
-next one, and each may take one line or thousands. A job ends where an opening brace follows a
-closing one; inside a job there is a comma between them. Memory holds one job at a time, and only
-the used fields of its attempts.
+A job contains its tasks, a task contains its attempts; −1 means a missing value. Nothing separates
+two jobs, and a job may have one line or thousands of lines. A job ends where an opening brace
+follows a closing brace; inside a job, a comma is between these braces. Only one job is in memory at
+a time, with only the used fields of its attempts.
 
 Fields are those of ``LoggedJob``, ``LoggedTask`` and ``LoggedTaskAttempt`` of Hadoop 0.21 to 3.4.
 Older files have a backslash before dots in names of hosts.
@@ -24,7 +24,7 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import size
 
-#: Longest JSON text of a job in a file of Rumen, in bytes: about 50,000 attempts.
+#: Maximum length in bytes of the JSON text of a job: about 50,000 attempts.
 MOST_JOB_BYTES = 64 << 20
 _BETWEEN = re.compile(rb"\}\s*\{")
 _COUNTS = {
@@ -44,7 +44,10 @@ _TASKS = ("mapTasks", "reduceTasks", "otherTasks")
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read the jobs of a file and pass them to ``writer``."""
+    """Read the jobs of a file of Rumen, and add them to the tables of ``writer``.
+
+    Problems are reported to ``account``; ``confs`` has configurations of jobs.
+    """
     line = 0
     for line, text in _objects(source):
         account.more()
@@ -71,7 +74,7 @@ def _tell(source: Source, account: Account, line: int, text: bytes, error: Excep
 
 
 def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number, JSON text) of each job object of a file."""
+    """Yield (number of the first line, JSON text) of each job object of a file."""
     held = bytearray()
     line, looked = 1, 0
     while True:
@@ -98,10 +101,11 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
 
 
 class _Hook:
-    """Hook of the JSON parser, which replaces each object while a job is parsed.
+    """``object_hook`` for the JSON parser: replaces objects while the text of a job is parsed.
 
-    An attempt becomes an ``Attempt``, so that its unused fields need no memory. Places of data and
-    distributions of attempts become None; the hosts of the places are passed to ``writer``.
+    An attempt becomes an ``Attempt``, so that its unused fields need no memory. Locations of data
+    become None, and their hosts are added to ``writer``. Distributions become None. All other
+    objects remain dictionaries.
     """
 
     def __init__(self, writer: Writer, account: Account, file: str, line: int) -> None:

@@ -15,9 +15,10 @@ COMPANIONS = ("topology", "conf")
 
 
 def sniff(source: Source) -> str:
-    """Return the format of ``source``: one of ``form.SOURCES`` or ``COMPANIONS``.
+    """Return the format of ``source``: a key of ``form.SOURCES``, or one of ``COMPANIONS``.
 
-    The bytes are not consumed. Raises ``InputError`` if the file is empty or has no known format.
+    The bytes of the file are not consumed. Raises ``InputError`` if the file is empty or has no
+    known format.
     """
     start = start_of(source)
     if jhist.looks_like(start):
@@ -36,7 +37,10 @@ def sniff(source: Source) -> str:
 
 
 def _structured(source: Source, start: bytes) -> str:
-    """Return the format of a file in JSON or XML."""
+    """Return the format of a file in JSON or XML; ``start`` are the first bytes of the file.
+
+    Raises ``InputError`` if the format is not known.
+    """
     if spark.looks_like(start):
         return "spark"
     if start.lstrip().startswith(b"{") and _RUMEN.search(start):
@@ -45,5 +49,5 @@ def _structured(source: Source, start: bytes) -> str:
     if kind:
         return kind
     if said:
-        raise InputError(f"{source.name}: is {said}; this is not a trace")
+        raise InputError(f"{source.name}: contains {said}; the file is not a trace")
     raise unknown(source)

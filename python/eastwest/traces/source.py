@@ -1,11 +1,11 @@
 """A recorded file as readers see it: decompressed, limited in size, with a checksum.
 
-Files compressed with gzip or bzip2 (and zstd, if Python's library has it: from 3.14 on) are
-decompressed while they are read; memory never holds a whole file. A file that decompresses to more
-than ``MOST_RATIO`` times its size, and to more than ``FREE_BYTES``, is refused: histories compress
-to a tenth or a fiftieth, a decompression bomb to a thousandth. Reading records takes far longer
-than decompression. Therefore, as soon as more than ``WEIGH_BYTES`` have been read, the whole file
-is decompressed once only to measure its size. Lines and records have limits of their own.
+Files compressed with gzip or bzip2 (and zstd, with Python 3.14 or later) are decompressed while
+they are read; a whole file is never in memory. A file that decompresses to more than ``MOST_RATIO``
+times its size, and to more than ``FREE_BYTES``, is refused: histories compress to a tenth or a
+fiftieth of their size, a decompression bomb to a thousandth. As soon as more than ``WEIGH_BYTES``
+have been read, the whole file is decompressed once only to measure its size: this takes far less
+time than reading the records. Lines and records have separate limits.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from eastwest.units import clean, size
 #: Maximum ratio of decompressed to compressed bytes, for files that decompress to more than
 #: ``FREE_BYTES``.
 MOST_RATIO = 200
-#: Number of bytes to which every compressed file may decompress, whatever its size.
+#: Number of bytes to which every compressed file may decompress, however small the file is.
 FREE_BYTES = 64 << 20
-#: Number of decompressed bytes after which the size of the whole file is measured.
+#: Number of decompressed bytes after which the decompressed size of the whole file is measured.
 WEIGH_BYTES = 1 << 20
 #: Maximum length of a line of a recorded file, in bytes; a reader may allow less.
 MOST_LINE_BYTES = 16 << 20
@@ -44,7 +44,7 @@ Told = Callable[[str, float], None]
 
 
 class Source:
-    """Recorded file that is read and decompressed: a context manager."""
+    """Recorded file that is decompressed while it is read; a context manager."""
 
     def __init__(self, path: str | Path, told: Told | None = None, name: str | None = None) -> None:
         self.path = Path(path)
@@ -95,17 +95,17 @@ class Source:
         return self._kept[:length]
 
     def read(self, length: int = _BLOCK) -> bytes:
-        """Return the next bytes, at most ``length``; empty at the end."""
+        """Return and consume the next bytes, 1 to ``length``; empty only at the end of the file."""
         if self._kept:
             block, self._kept = self._kept[:length], self._kept[length:]
             return block
         return self._fetch(length)
 
     def blocks(self, most_line: int = MOST_LINE_BYTES, block: int = _BLOCK) -> Iterator[bytes]:
-        """Yield blocks of whole lines; the last line may lack its end.
+        """Yield the rest of the file as blocks of whole lines; the last line may lack its line end.
 
-        ``block`` is the number of bytes that are read at a time. Raises ``InputError`` for a line
-        of more than ``most_line`` bytes.
+        ``block`` is the number of bytes that are read at a time. Raises ``InputError`` if a line is
+        longer than about ``most_line`` bytes.
         """
         rest: list[bytes] = []
         held = 0
@@ -128,7 +128,7 @@ class Source:
             yield b"".join(rest)
 
     def _gathered(self, length: int) -> bytes:
-        """Return ``length`` bytes, fewer only at the end of the file."""
+        """Return and consume the next ``length`` bytes; fewer only at the end of the file."""
         pieces: list[bytes] = []
         while length > 0 and (piece := self.read(length)):
             pieces.append(piece)
@@ -136,9 +136,9 @@ class Source:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def lines(self, most_line: int = MOST_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-        """Yield (number, line) of each line: numbers from 1, lines as bytes without their ends.
+        """Yield (number, line) of each line: numbers from 1, lines as bytes without the line end.
 
-        Raises ``InputError`` for a line of more than ``most_line`` bytes.
+        Raises ``InputError`` if a line is longer than about ``most_line`` bytes.
         """
         number = 0
         for block in self.blocks(most_line):
@@ -150,7 +150,7 @@ class Source:
                 yield number, line.removesuffix(b"\r")
 
     def drain(self) -> str:
-        """Read the rest of the file; return the SHA-256 of the file on disk."""
+        """Read the rest of the file; return the SHA-256 of the file on disk (compressed bytes)."""
         while self._raw.closed is False and self._counted.read(_BLOCK):
             pass
         return self.sha256.hexdigest()
@@ -177,7 +177,7 @@ class Source:
             self._weigh()
 
     def _weigh(self) -> None:
-        """Decompress the whole file once to measure it; raise ``InputError`` if it is too large."""
+        """Raise ``InputError`` if the decompressed file is too large; decompress it to find out."""
         most = most_unpacked(self.bytes)
         with self.path.open("rb") as raw:
             stream = _unpacker(self.packed, raw, self.name)
@@ -196,9 +196,9 @@ def most_unpacked(packed: int) -> int:
 
 
 def too_large(name: str, packed: int) -> InputError:
-    """Return the error of a file that decompresses to more than its limit.
+    """Return the error for a file that decompresses to more than is allowed; the caller raises it.
 
-    ``name`` is the file's name in the message, ``packed`` its size on disk in bytes.
+    ``name`` is the file's name in the message, ``packed`` the size of the file on disk in bytes.
     """
     return InputError(
         f"{name}: has {size(packed)}, but decompresses to more than "
@@ -208,7 +208,7 @@ def too_large(name: str, packed: int) -> InputError:
 
 
 class _Counted(io.RawIOBase):
-    """Raw stream that counts the bytes from the disk, and computes their checksum."""
+    """Raw stream that counts the bytes read from the file on disk, and computes the checksum."""
 
     def __init__(self, raw: IO[bytes], sha256: Any) -> None:
         self._raw = raw

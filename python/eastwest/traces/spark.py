@@ -1,13 +1,13 @@
 """Spark event logs: one JSON object per line, one application per file (Spark 1.2 to 3.5).
 
-Each job of the application (the work of an action) is a job of the trace, named after the
-application; its stages form a graph. A stage belongs to the job that ran it; later jobs that reuse
-its output have no row for it. Bytes of a stage or a job are those of all its attempts, including
-failed ones, as in Spark's own totals. A value missing in a task's metrics counts as zero; if a task
-has no metrics, all its values are unknown. Bytes that a task writes for a shuffle are in
-``file_bytes_written``, because they go to the local disk.
+Each job of the application (the work of an action) becomes a job of the trace with the name of the
+application; the stages of a job form a graph. A stage belongs to the job that ran the stage; later
+jobs that reuse the output have no row for the stage. The bytes of a stage or job are the sum over
+all task attempts, including failed attempts, as in Spark's own totals. A value missing in a task's
+metrics counts as zero; if a task has no metrics, all values are unknown. Bytes that a task writes
+for a shuffle are in ``file_bytes_written``, because they go to the local disk.
 
-Logs of versions before 1.4 have no times of jobs: the first submission and the last end of the
+Logs of versions before 1.4 have no times of jobs: the first submission and the last end among the
 job's stages are used. Logs up to version 1.4 also lack the dependencies of stages; logs of version
 2.1 have them.
 """
@@ -26,17 +26,17 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean
 
-#: Maximum length of a line in bytes. Lines are long because the event of a job's start describes
-#: all its stages.
+#: Maximum length of a line in bytes; the event at the start of a job describes all stages of the
+#: job, so its line is long.
 MOST_LINE_BYTES = 16 << 20
-#: Number of ended jobs that stay in memory, because events of their tasks may follow.
+#: Maximum number of ended jobs in memory; they stay there because events of tasks may follow.
 _HELD = 256
 _STARTS = (b'{"Event":"SparkListener', b'{"Event":"org.apache.spark.')
 
 
 @dataclass
 class Stage:
-    """Stage of a Spark job, in the job that runs it; times in ms since 1970."""
+    """Stage of a Spark job: times in ms since 1970, and sums over the stage's tasks."""
 
     number: int
     name: str | None = None
@@ -61,7 +61,7 @@ class Stage:
 
 @dataclass
 class Job:
-    """Job of a Spark application with its stages; times in milliseconds since 1970."""
+    """Job of a Spark application with its stages by number; times in ms since 1970."""
 
     number: int
     source_id: str
@@ -82,7 +82,10 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file and pass them to ``writer``."""
+    """Read the jobs of a Spark event log, and add them to the tables of ``writer``.
+
+    Problems are reported to ``account``.
+    """
     reader = _Reader(source, writer, account)
     number = 0
     for number, raw in source.lines(MOST_LINE_BYTES):
@@ -115,13 +118,17 @@ class _Reader:
         self.queue: str | None = None
         self.ended = False
         self.jobs: dict[int, Job] = {}
-        #: Job that runs a stage, by the number of the stage.
+        #: Job that runs each stage, by the number of the stage.
         self.owner: dict[int, Job] = {}
         #: Number of jobs that started so far.
         self.seen = 0
 
     def take(self, line: int, event: dict[str, Any]) -> None:
-        """Process one event of the log."""
+        """Process the event in line ``line`` of the log; ended tasks are written at once.
+
+        Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` for a malformed
+        event.
+        """
         kind = event["Event"]
         if kind == "SparkListenerTaskEnd":
             self._task(line, event)
@@ -160,7 +167,7 @@ class _Reader:
         for number in event["Stage IDs"]:
             stages.setdefault(_number(number), Stage(_number(number)))
         if not self.writer.new_id(source_id):
-            self.account.bad(self.name, line, "job with an id that an earlier job has", source_id)
+            self.account.bad(self.name, line, "job with the id of an earlier job", source_id)
             return
         properties = event.get("Properties") or {}
         self.jobs[theirs] = Job(
@@ -202,10 +209,10 @@ class _Reader:
             stage.outcome = "failed" if info.get("Failure Reason") else "succeeded"
 
     def _runner(self, stage: int) -> Job | None:
-        """Return the job that runs a stage, or None if no job needs the stage.
+        """Return the job that runs the stage with number ``stage``; None if no job needs it.
 
-        This is the first unfinished job that needs the stage when its first event is read, or else
-        the first job that needs it.
+        When the first event of the stage is read, the first unfinished job that needs the stage is
+        chosen, or else the first job that needs it.
         """
         if stage not in self.owner:
             needing = [job for job in self.jobs.values() if stage in job.stages]
@@ -323,11 +330,14 @@ class _Reader:
         )
 
     def end(self, line: int) -> None:
-        """Write the jobs that are still in memory; ``line`` is the last line of the log."""
+        """Write the jobs that are still in memory; report an incomplete log and one without jobs.
+
+        ``line`` is the number of the last line of the log.
+        """
         for number in list(self.jobs):
             self._write(self.jobs.pop(number))
         if not self.ended:
-            reason = "ends before the end of its application: the file may be truncated"
+            reason = "log without the end of its application: the file may be truncated"
             self.account.note(self.name, line, reason)
         if not self.seen:
             self.account.note(self.name, 0, "the application ran no job", self.app)
@@ -335,7 +345,7 @@ class _Reader:
 
 def _number(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
-        raise ValueError(f"a number is {value!r:.40}, but must be whole, from 0 to 2^32 - 1")
+        raise ValueError(f"an id or count is {value!r:.40}; allowed: 0 to 2^32 - 1")
     return value
 
 
@@ -361,7 +371,7 @@ def _ended(event: dict[str, Any], info: dict[str, Any]) -> str:
 def _measured(metrics: Any) -> dict[str, int]:
     """Return the metrics of a task by column of the table of attempts; empty without metrics.
 
-    ``written`` has the bytes that the task writes for a shuffle.
+    The additional key ``written`` has the bytes that the task writes for a shuffle.
     """
     if not isinstance(metrics, dict) or not metrics:
         return {}

@@ -1,14 +1,14 @@
 """SWIM: one job per line, six to nine columns separated by tabs.
 
 The columns are: name, submission in seconds from the start, seconds since the previous submission,
-bytes read by maps, bytes shuffled, bytes written; then, in some files, the input path and the
+bytes read by maps, bytes shuffled, bytes written. Some files also have the input path and the
 output path (Chen, Ganapathi, Griffith and Katz, *The Case for Evaluating MapReduce Performance
-Using Workload Suites*, MASCOTS 2011). A ninth column, or a seventh and eighth with numbers, has no
-documented meaning and is left out.
+Using Workload Suites*, MASCOTS 2011). A ninth column, or numbers in the seventh and eighth column,
+have no documented meaning and are left out.
 
 Lines are parsed in blocks, column by column. An invalid line is parsed again alone, to find the
-reason. The third column is used only as a check: if it disagrees with the second in most lines, one
-of the two is not in seconds.
+reason. The third column is used only as a check: if it disagrees with the second column in most
+lines, one of the two columns may not be in seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastwest.traces.write import Writer
 
 #: Maximum length of a line in bytes; the simulator's replay has the same limit.
 MOST_LINE_BYTES = 65_536
-#: Numbers of columns that a line of a SWIM trace may have.
+#: Allowed numbers of columns in a line of a SWIM trace.
 COLUMNS = (6, 7, 8, 9)
 _NAMES = ("name", "submit_s", "gap_s", "input_bytes", "shuffle_bytes", "output_bytes")
 _TOLD = ("job name", "submission", "gap", "map-input bytes", "shuffle bytes", "output bytes")
@@ -38,7 +38,10 @@ _PATH = r"[^0-9.\s-]"
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file and pass them to ``writer``."""
+    """Read the jobs of a SWIM trace, and add them to the tables of ``writer``.
+
+    Problems are reported to ``account``.
+    """
     reader = _Reader(source, writer, account)
     for block in source.blocks(MOST_LINE_BYTES + _BLOCK, _BLOCK):
         reader.take(block)
@@ -58,7 +61,7 @@ class _Reader:
         self.gaps = self.gaps_off = 0
 
     def take(self, block: bytes) -> None:
-        """Read a block of whole lines."""
+        """Read a block of whole lines, and add the jobs to the tables."""
         self.ended = block.endswith(b"\n")
         lines = _texts(block)
         first = self.lines + 1
@@ -98,7 +101,7 @@ class _Reader:
                 self.writer.add_frame("files", files)
 
     def _note_columns(self, rows: pl.DataFrame) -> None:
-        """Report values in columns without a documented meaning."""
+        """Report the rows with values in columns that have no documented meaning."""
         numbers = pl.any_horizontal(
             (pl.col(f"path{column}") != "") & ~pl.col(f"path{column}").str.contains(_PATH)
             for column in (7, 8)
@@ -112,7 +115,10 @@ class _Reader:
                 self.account.note(self.name, odd["number"][0], reason, "", odd.height, then)
 
     def _watch(self, rows: pl.DataFrame) -> None:
-        """Report jobs out of order, and count how often submissions and gaps disagree."""
+        """Report jobs that are not in the order of submission.
+
+        Also count the rows in which the gap (column 3) disagrees with the submission times.
+        """
         submit = rows["submit_s"].cast(pl.Int64)
         before = submit.shift(1, fill_value=submit[0] if self.last_s is None else self.last_s)
         step = submit - before
@@ -127,7 +133,7 @@ class _Reader:
         self.last_s = int(submit[-1])
 
     def end(self) -> None:
-        """Report remarks on the whole file, such as an incomplete last line."""
+        """Report notes on the whole file, such as an incomplete last line."""
         self.account.end(self.name, self.lines, self.source.cut)
         if not self.source.cut and not self.ended:
             self.account.note(self.name, self.lines, "the last line has no end: it may be cut off")
@@ -158,10 +164,11 @@ def _text(line: bytes) -> str:
 
 
 def _columns(lines: pl.Series) -> pl.DataFrame:
-    """Return lines of a SWIM trace as columns; ``fits`` is true for rows of the format.
+    """Return a table with a row for each line of a SWIM trace.
 
-    Further columns: ``blank`` (whether the line is blank), ``columns`` (number of columns in the
-    line), ``path7`` and ``path8`` (columns 7 and 8 as text).
+    The columns are ``line`` (text), the six columns of the format by the names in ``_NAMES``,
+    ``path7`` and ``path8`` (columns 7 and 8 as text), ``columns`` (number of columns in the line),
+    ``fits`` (whether the line is a valid row), and ``blank`` (whether it is blank).
     """
     line = pl.col("line")
     frame = lines.str.strip_suffix("\r").to_frame()
@@ -190,7 +197,7 @@ def _columns(lines: pl.Series) -> pl.DataFrame:
 
 
 def explain(line: str) -> tuple[str, str]:
-    """Return the reason why a line is not a row of a SWIM trace, and the wrong value as text."""
+    """Return (reason why a line is not a row of a SWIM trace, wrong value as text)."""
     if len(line.encode()) > MOST_LINE_BYTES:
         return f"is longer than {MOST_LINE_BYTES:,} bytes, the maximum", ""
     if "\0" in line:

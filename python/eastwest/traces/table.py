@@ -1,8 +1,9 @@
-"""CSV and Parquet with columns named as in the normal form; other sources can be converted to it.
+"""CSV and Parquet files whose columns have the names of the table of jobs in the normal form.
 
-A row is a job. ``submit_s`` is required, in seconds from any time zero; all other columns of the
-table of jobs are optional. Columns with other names are left out with a note. CSV
-has a header line, and commas, semicolons or tabs between values; an empty value is unknown.
+Users can convert traces in other formats to this form. A row is a job. The column ``submit_s`` is
+required, in seconds from any time zero; all other columns of the table of jobs are optional.
+Columns with other names are left out with a note. CSV has a header line, and commas, semicolons or
+tabs between values; an empty value is unknown.
 """
 
 from __future__ import annotations
@@ -22,27 +23,30 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean
 
-#: Longest line of a CSV file, in bytes.
+#: Maximum length of a line of a CSV file, in bytes.
 MOST_LINE_BYTES = 1 << 20
 _COLUMNS = {name: kind for name, kind in TABLES["jobs"].items() if name != "job"}
 _MOST = {"u32": (1 << 32) - 1, "u64": (1 << 63) - 1}
 _BATCH = 1 << 14
-#: Number of rows that a Parquet file may always have; above it, at most one row per byte of the
-#: file.
+#: Number of rows that every Parquet file may have; a larger number of rows must not exceed the
+#: number of bytes of the file.
 _FREE_ROWS = 1 << 20
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first line of a file may be the header of CSV with columns of the table of jobs.
+    """Whether the first line of a file may be a CSV header with columns of the table of jobs.
 
-    The header must have the column ``submit_s``, or several columns of which one is known.
+    The header must have the column ``submit_s``, or several columns of which at least one is known.
     """
     names = _header(start.partition(b"\n")[0].decode(errors="replace"))[0]
     return "submit_s" in names or (len(names) > 1 and bool(set(names) & set(_COLUMNS)))
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file and pass them to ``writer``."""
+    """Read the jobs of a CSV or Parquet file, and add them to the tables of ``writer``.
+
+    Problems are reported to ``account``.
+    """
     parquet = source.peek(4) == b"PAR1"
     rows = _parquet(source) if parquet else _csv(source, account)
     names: list[str] = []
@@ -77,9 +81,10 @@ def _names(file: str, given: list[str], account: Account) -> list[str]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return the checked value of a column, or None if it is empty.
+    """Return ``value`` converted to the type of the column ``name``; None if it is empty.
 
-    Raises ``ValueError`` for a wrong value; the text has the reason, a NUL, and the value.
+    Raises ``ValueError`` for a wrong value; the text of the error has the reason, a NUL, and the
+    value.
     """
     kind = _COLUMNS[name]
     if value is None or value == "":
@@ -110,7 +115,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _header(line: str) -> tuple[list[str], str]:
-    """Return the names of the columns of a CSV file, and their separator."""
+    """Return (names of the columns, separator) from the header line of a CSV file."""
     line = line.removeprefix("\ufeff").strip()
     separator = max(",;\t", key=line.count)
     try:
@@ -148,7 +153,7 @@ def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]
 
 
 class _Lines(Iterator[str]):
-    """Iterator over the lines of a file as text; ``number`` is that of the line read last."""
+    """Iterator over the lines of a file as text; ``number`` is the number of the latest line."""
 
     def __init__(self, source: Source, account: Account) -> None:
         self._lines = source.lines(MOST_LINE_BYTES)

@@ -1,4 +1,4 @@
-"""Imports recorded files into the normal form of a trace."""
+"""Import of recorded files into the normal form of a trace (``import_trace``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer
 
 Reader = Callable[[Source, Writer, Account, Confs], None]
-#: Function that reads a file of a format, by the name of the format.
+#: Function that reads files of each format, by the name of the format.
 READERS: dict[str, Reader] = {
     "swim": swim.read,
     "rumen": rumen.read,
@@ -41,11 +41,12 @@ def import_trace(
     flush_rows: int = FLUSH_ROWS,
     lasting: bool = True,
 ) -> Imported:
-    """Read ``files``, all of one format, and write the folder ``out``.
+    """Import recorded files of one format into the folder ``out``, in the normal form.
 
-    Topologies and configurations of jobs may be among the files. ``flush_rows`` is the number of
-    rows held in memory per table. Without ``lasting``, the folder is not synchronised to disk and
-    has no file for the simulator.
+    Topologies and configurations of jobs may be among ``files``. ``told``, for progress, is called
+    with a file's name and the share that was read, 0 to 1. ``flush_rows`` is the number of rows per
+    table in memory. Without ``lasting``, the folder is not synchronised to disk and has no file for
+    the simulator (``jobs.tsv``).
 
     Raises ``InputError`` if a file is not usable; if a row is not usable, unless ``on_bad_row`` is
     ``skip``; and if the meaning of a row would change, unless ``lossy``.
@@ -77,7 +78,10 @@ def import_trace(
 def _sorted(
     files: Sequence[str | Path], source_format: str
 ) -> tuple[list[tuple[Path, str]], list[Path], str]:
-    """Return the companions with their kinds, the trace files, and the traces' format."""
+    """Return ((path, kind) of each companion file, paths of the traces, format of the traces).
+
+    Raises ``InputError`` if the traces have different formats, or if there is no trace.
+    """
     check_format(source_format, SOURCES)
     beside: list[tuple[Path, str]] = []
     traces: list[Path] = []

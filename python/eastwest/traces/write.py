@@ -1,10 +1,10 @@
-"""Writes the normal form of a trace, part by part as a reader delivers rows.
+"""Writes the normal form of a trace, part by part, while a reader delivers rows.
 
-Rows of a table are buffered up to ``FLUSH_ROWS`` and written as a temporary file. At the end these
-parts become one file per table. Jobs are sorted only if they did not arrive in the order of
-submission: one range of submission times after another, so that memory is bounded. The numbers of
-jobs then change in all tables. The folder is written under a temporary name and renamed when
-it is complete.
+Up to ``FLUSH_ROWS`` rows of a table are buffered and then written as a temporary file. At the end,
+the temporary files of a table become one file. If the jobs did not arrive in the order of
+submission, they are sorted, one range of submission times after another, so that memory is bounded;
+the numbers of jobs then change in all tables. The folder is written under a temporary name and
+renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ MOST_JOBS = 1 << 32
 MOST_HOSTS = 1_000_000
 #: Approximate number of jobs that are sorted at once.
 _SORT_ROWS = 1 << 18
-#: One of this number of submission times is sampled; the samples give the limits of the ranges for
+#: Every n-th submission time is sampled, with this n; the samples give the limits of the ranges for
 #: sorting.
 _SAMPLE = 1 << 10
 _TIMES = {name: [c for c in columns if c.endswith("_s")] for name, columns in TABLES.items()}
 #: Columns whose names end like those of times (``_s``), but that are durations.
 _LENGTHS = {"map_s", "reduce_s", "task_s", "cpu_s"}
-#: Columns of the table of jobs with sizes in bytes; the summary has their sums over all jobs.
+#: Columns of the table of jobs with sizes in bytes, whose sums over all jobs are in ``trace.json``.
 BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 
 
 class Writer(FolderWriter):
-    """Writer of a trace: a context manager that leaves no folder unless ``finish`` was called."""
+    """Writer of a trace folder, a context manager; without ``finish``, no folder remains."""
 
     def __init__(
         self, out: Path, force: bool = False, flush_rows: int = FLUSH_ROWS, lasting: bool = True
@@ -53,7 +53,7 @@ class Writer(FolderWriter):
         self._flush_rows = flush_rows
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
-        #: Number of rows of each table in temporary files so far, without those in the buffer.
+        #: Number of rows of each table in temporary files so far; rows in the buffer do not count.
         self.counts: dict[str, int] = dict.fromkeys(TABLES, 0)
         self._known: dict[str, dict[str, int]] = {
             name: dict.fromkeys(columns, 0) for name, columns in TABLES.items()
@@ -76,9 +76,9 @@ class Writer(FolderWriter):
         self._ids: set[bytes] = set()
 
     def next_job(self, jobs: int = 1) -> int:
-        """Return the number for the next job of the source, and reserve ``jobs`` numbers.
+        """Reserve ``jobs`` consecutive job numbers, and return the first of them.
 
-        The reserved numbers start with the returned one.
+        Raises ``InputError`` if the trace has too many jobs.
         """
         number = self._jobs
         self._jobs += jobs
@@ -92,7 +92,7 @@ class Writer(FolderWriter):
         return self._jobs
 
     def new_id(self, source_id: str) -> bool:
-        """Whether no earlier job has this ``source_id``; a new id is stored."""
+        """Whether this call is the first with ``source_id``; the id is stored."""
         digest = hashlib.blake2b(source_id.encode(errors="replace"), digest_size=12).digest()
         if digest in self._ids:
             return False
@@ -100,7 +100,10 @@ class Writer(FolderWriter):
         return True
 
     def host(self, rack: str | None, host: str | None) -> None:
-        """Add a host that the trace names; ``rack`` is None if it is not known."""
+        """Store a host for the table of hosts; ``rack`` is None if not known, no host is None.
+
+        Raises ``InputError`` if there are too many hosts.
+        """
         if host is None or (rack is None and host in self._hosts):
             return
         if len(self._hosts) >= MOST_HOSTS and host not in self._hosts:
@@ -110,9 +113,10 @@ class Writer(FolderWriter):
         self._hosts[host] = rack
 
     def seconds(self, since_1970_ms: int | None) -> float | None:
-        """Return a time in seconds from the first time with which this method was called.
+        """Return a time in seconds relative to the time of the first call of this method.
 
-        ``finish`` shifts all times, so that the first submission is at 0.
+        ``since_1970_ms`` is the time in ms since 1970; None gives None. Later, ``finish`` shifts
+        all times so that the first submission is at 0.
         """
         if since_1970_ms is None:
             return None
@@ -121,14 +125,14 @@ class Writer(FolderWriter):
         return (since_1970_ms - self._zero_ms) / 1000
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row to a table; columns that are missing in ``row`` are null."""
+        """Add a row to a table; ``row`` has values by column, and missing columns become null."""
         rows = self._rows[table]
         rows.append(tuple(row.get(name) for name in TABLES[table]))
         if len(rows) >= self._flush_rows:
             self._flush(table)
 
     def add_frame(self, table: str, frame: pl.DataFrame) -> None:
-        """Add rows to a table; columns that are missing in ``frame`` are null."""
+        """Add the rows of ``frame`` to a table; columns that are missing in it become null."""
         self._flush(table)
         if not frame.height:
             return
@@ -139,9 +143,10 @@ class Writer(FolderWriter):
         self._part(table, frame.select(columns))
 
     def finish(self, about: Mapping[str, Any], account: Account | None = None) -> dict[str, Any]:
-        """Write the remaining rows, rename the folder, and return the content of ``trace.json``.
+        """Write the tables and ``trace.json``, rename the folder; return ``trace.json``'s content.
 
-        This content consists of facts on the tables, ``about``, and the content of ``account``.
+        The content consists of facts on the tables, of ``about``, and of the entries of
+        ``account``.
         """
         account = Account() if account is None else account
         for rack, host in sorted((rack or "", host) for host, rack in self._hosts.items()):
@@ -184,7 +189,7 @@ class Writer(FolderWriter):
         self._parts[table].append(path)
 
     def _weigh(self, jobs: pl.DataFrame) -> None:
-        """Update the totals for the summary, and the range of submission times for sorting."""
+        """Update sums, outcomes and data for sorting with ``jobs``, rows of the table of jobs."""
         submit = jobs["submit_s"]
         first, last = float(submit[0]), float(submit[-1])
         self._sorted = self._sorted and first >= self._last and submit.is_sorted()
@@ -205,7 +210,7 @@ class Writer(FolderWriter):
             self.outcomes[outcome] = self.outcomes.get(outcome, 0) + jobs_so
 
     def _sort_jobs(self) -> Numbers:
-        """Sort the jobs by submission, in new parts; return the map from old to new numbers."""
+        """Sort the jobs by submission into new temporary files; return old to new job numbers."""
         old = self._parts["jobs"]
         new: list[Path] = []
         numbers = Numbers(self._partial / "numbers.part", self._jobs)
@@ -259,7 +264,7 @@ class Writer(FolderWriter):
             )
 
     def lacks(self) -> list[str]:
-        """Return the columns (``table.column``) and tables for which the source states nothing."""
+        """Return the names of tables without rows and columns (``table.column``) without values."""
         missing = []
         for table, columns in TABLES.items():
             if self.counts[table]:

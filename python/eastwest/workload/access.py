@@ -1,12 +1,15 @@
 """Data access of jobs: bytes per job, shares of small jobs, popularity and re-access of files.
 
-After Chen, Alspaugh and Katz, *Interactive Analytical Processing in Big Data Systems* (VLDB 2012),
-section 4: the distributions of input, shuffle and output bytes per job; the number of reads of each
-file, whose logarithm falls about linearly with that of the file's rank (Zipf); and the time until
-data is read again, after it was read or written.
+The analyses follow Chen, Alspaugh and Katz, *Interactive Analytical Processing in Big Data Systems*
+(VLDB 2012), section 4:
 
-Each limit of size has two definitions: a gigabyte is 10⁹ bytes to some and 2³⁰ bytes to others.
-Both are reported, because outputs of exactly one gigabyte are common.
+* the distributions of input, shuffle and output bytes per job,
+* the number of accesses to each file by the file's rank, nearly a straight line if both axes are
+  logarithmic (Zipf's law),
+* the time between accesses to one file.
+
+Shares of small jobs are reported for two definitions of each limit, for example a gigabyte of 10⁹
+bytes and of 2³⁰ bytes, because outputs of exactly one gigabyte are common.
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ import polars as pl
 
 from eastwest.workload.jobs import BYTES, Floats, Jobs
 
-#: Percentiles of bytes per job that are reported.
+#: Percentiles, in percent, of the bytes per job that are reported.
 PERCENTILES = (1, 10, 25, 50, 75, 90, 99, 99.9)
-#: Sizes as text, with the bytes of their decimal and of their binary meaning.
+#: Size limits of small jobs: (text, bytes with decimal units, bytes with binary units).
 SIZES = (
     ("1 MB", 10**6, 2**20),
     ("100 MB", 10**8, 100 * 2**20),
@@ -31,10 +34,11 @@ SIZES = (
 )
 #: Maximum number of points of a cumulative distribution.
 _POINTS = 800
-#: Minimum number of ranks for which an exponent of Zipf's law is fitted.
+#: Minimum number of files for which an exponent of Zipf's law is fitted.
 _ENOUGH_RANKS = 10
 _WRITES = (pl.col("access") == "write").alias("writes")
-#: Names of repeated accesses by two flags: the file was written before, it is written now.
+#: Name of each kind of repeated access to a file, by (previous access was a write, this access is a
+#: write).
 _RE_ACCESS = {
     (False, False): "read again",
     (True, False): "read after written",
@@ -44,7 +48,7 @@ _RE_ACCESS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Distribution of input, shuffle or output bytes over the jobs for which they are known."""
+    """Distribution of one kind of bytes (input, shuffle or output) over the jobs."""
 
     #: Number of jobs for which the bytes are known.
     jobs: int
@@ -55,26 +59,27 @@ class Sizes:
     total: float
     mean: float
     most: float
-    #: Percentiles of bytes over the jobs with known bytes, including jobs with 0 bytes; by percent.
+    #: Bytes at each percentile, by the percent as text (``99.9``); jobs with 0 bytes count.
     percentiles: Mapping[str, float]
-    #: Cumulative distribution: bytes, and the share of jobs with at most this number of bytes.
+    #: Cumulative distribution, two arrays: bytes, and share of jobs with at most these bytes.
     curve: tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
 class Files:
-    """Frequency of accesses to files, and times between them."""
+    """Popularity of files, and times between two accesses to one file."""
 
     files: int
     accesses: int
-    #: Share of accesses that go to the most used tenth of the files.
+    #: Share of all accesses that go to the tenth of the files with the most accesses.
     top_tenth_share: float
-    #: Exponent s of Zipf's law, accesses ∝ rank^−s, by least squares on logarithms, or None.
+    #: Exponent s of Zipf's law, accesses ∝ rank^−s, fitted by least squares on the logarithms; None
+    #: for fewer than ten files, or if all files have equally many accesses.
     zipf: float | None
-    #: Ranks of files by use, and number of accesses to the file of each of these ranks.
+    #: Two arrays: rank of a file by its number of accesses, and number of accesses at this rank.
     ranks: tuple[Floats, Floats]
-    #: Seconds from an access to a file to the next one, by kind of the two accesses, such as
-    #: ``read after written``: values and cumulative shares.
+    #: Cumulative distribution of the seconds between an access to a file and the next access to the
+    #: file, by kind, such as ``read after written``: two arrays, seconds and shares.
     again: Mapping[str, tuple[Floats, Floats]]
     #: Share of reads whose file was read or written earlier in the trace.
     reread_share: float
@@ -85,10 +90,10 @@ class Access:
     """Use of data by the jobs of a trace: bytes per job, and accesses to files."""
 
     sizes: Mapping[str, Sizes]
-    #: For several sizes: the size as text, and the shares of jobs whose input, shuffle and output
-    #: together are below its decimal and its binary meaning.
+    #: For each limit in ``SIZES``: (text, share of jobs below the limit in decimal units, the share
+    #: in binary units). The size of a job is the sum of input, shuffle and output bytes.
     under: tuple[tuple[str, float, float], ...]
-    #: Number of jobs without any input, shuffle or output bytes.
+    #: Number of jobs with 0 input, shuffle and output bytes; unknown bytes count as 0.
     empty: int
     #: Share of jobs that shuffle 0 bytes, among the jobs whose shuffled bytes are known.
     map_only_share: float | None
@@ -98,10 +103,10 @@ class Access:
 def access(
     jobs: Jobs, files: pl.LazyFrame | None = None, table: pl.LazyFrame | None = None
 ) -> Access:
-    """Return the use of data in a trace.
+    """Return the analysis of data access in a trace.
 
-    ``files`` is its table of files, and ``table`` its table of jobs, which has the times of the
-    accesses. If one of them is None, accesses to files are not analysed.
+    ``files`` is the trace's table of files; ``table`` is the table of jobs, from which the times of
+    accesses are taken. If one of the two tables is None, accesses to files are not analysed.
     """
     sizes = {name: _sizes(jobs.known[name]) for name in BYTES if name in jobs.known}
     moved = jobs.moved_bytes
@@ -119,7 +124,10 @@ def access(
 
 
 def cumulative(values: Floats, points: int = _POINTS) -> tuple[Floats, Floats]:
-    """Return distinct values and the cumulative shares at them, thinned to ``points`` values."""
+    """Return a cumulative distribution as two arrays: distinct values, and share up to each value.
+
+    If there are more than ``points`` distinct values, at most about ``points`` are returned.
+    """
     at, counts = np.unique(values, return_counts=True)
     shares = np.cumsum(counts) / max(1, values.size)
     if at.size > points:
@@ -148,9 +156,9 @@ def _sizes(values: Floats) -> Sizes:
 
 
 def _files(files: pl.LazyFrame, table: pl.LazyFrame) -> Files | None:
-    """Return popularity and re-access of files; None if no job names a file.
+    """Return the popularity of files and the times between accesses; None if no job names a file.
 
-    ``files`` is the table of files, ``table`` that of jobs. Paths are hashed to save memory.
+    ``files`` is the table of files, ``table`` the table of jobs. Paths are hashed to save memory.
     """
     when = table.select("job", pl.col("submit_s").cast(pl.Float64))
     used = (
@@ -186,10 +194,11 @@ def _files(files: pl.LazyFrame, table: pl.LazyFrame) -> Files | None:
 
 
 def _zipf(counts: Floats) -> float | None:
-    """Return Zipf's exponent by least squares on the logarithms of rank and accesses.
+    """Return the exponent of Zipf's law, fitted by least squares on logarithms.
 
-    The ranks are evenly spaced in the logarithm, because the many files that are used once would
-    determine the slope otherwise.
+    ``counts`` has the accesses of each file, the most used file first. The fit uses ranks that are
+    evenly spaced in the logarithm; otherwise the many files with one access would determine the
+    slope. The result is None for fewer than ten files, or if all files have equally many accesses.
     """
     if counts.size < _ENOUGH_RANKS or counts[0] == counts[-1]:
         return None

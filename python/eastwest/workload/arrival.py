@@ -4,16 +4,17 @@ Bursts: the ratio of the busiest interval to the median interval, for several in
 (Chen, Alspaugh and Katz, VLDB 2012, section 5.1).
 
 Periods: the periodogram ``I(f) = |Σ x e^(−2πift)|² / n`` of counts per interval. Bursty arrivals
-have most power at low frequencies without any period. Therefore the power at a frequency is
-compared with a power law ``a·f^−β`` fitted to the logarithms, and with the mean power at nearby
-frequencies (from half to one and a half times f, at most 50 on each side), estimated by their
-median. Without a period, the ratio of ``I(f)`` to either estimate is about exponentially
-distributed with mean 1, and the largest of m ratios exceeds x with
+have most power at low frequencies even without a period. Therefore the power at a frequency f is
+compared with two estimates of the expected power, and the larger one counts: a power law
+``a·f^−β`` fitted to the logarithms, and the mean power at nearby frequencies (from half to one and
+a half times f, at most 50 on each side), estimated by their median. Without a period, the ratio of
+``I(f)`` to the expected power is about exponentially distributed with mean 1, and the largest of m
+ratios exceeds x with
 probability ``1 − (1 − e^−x)^m`` (Vaughan, Astronomy and Astrophysics 2005). A period is reported if
 this probability is below 1 %, if the counts also correlate with the counts one period later, and if
 the trace is at least three periods long.
 
-Self-similarity: `hurst`.
+Self-similarity: the Hurst parameter (module `hurst`).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from eastwest.workload.jobs import Floats, Jobs
 
 #: Lengths in seconds of the intervals in which bursts are analysed.
 SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
-#: Minimum number of intervals of a length for which bursts are analysed.
+#: Minimum number of intervals in the trace; for longer intervals, bursts are not analysed.
 _LEAST_INTERVALS = 8
-#: Allowed lengths in seconds of the intervals in which jobs are counted.
+#: Round lengths in seconds of the intervals in which jobs are counted.
 _STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
-#: Maximum number of intervals of a series that is analysed.
+#: Maximum number of intervals in a series that is analysed for periods or self-similarity.
 _MOST_VALUES = 1 << 15
 #: Maximum number of intervals in the chart of the rate.
 _DRAWN = 288
@@ -44,7 +45,7 @@ _LEVEL = 0.01
 _LOG_BIAS = -0.5772156649015329
 #: Maximum number of lags of the autocorrelation that are stored.
 _MOST_LAGS = 1000
-#: Maximum number of frequencies on each side of a frequency with which its power is compared.
+#: Maximum number of frequencies, on each side of a frequency, that give the mean power around it.
 _MOST_AROUND = 50
 
 
@@ -68,7 +69,7 @@ class Period:
     period_s: float
     #: Probability of a peak of this height in a trace without periods.
     chance: float
-    #: Correlation of the numbers of jobs per interval with those one period earlier, from −1 to 1.
+    #: Correlation of the jobs per interval with the jobs one period earlier, from −1 to 1.
     correlation: float
 
 
@@ -88,8 +89,7 @@ class Arrival:
     bursts: tuple[Burst, ...]
     #: Lags in seconds, and the autocorrelation of the number of jobs per interval at each lag.
     correlation: tuple[Floats, Floats]
-    #: Half-width of the interval in which the autocorrelation of independent counts lies at 95 % of
-    #: the lags.
+    #: Limit that the absolute autocorrelation of independent counts exceeds at 5 % of the lags.
     correlation_noise: float
     period: Period | None
     #: Sentence on the period that was found, or on the reason for none.
@@ -99,9 +99,9 @@ class Arrival:
 
 
 def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
-    """Return the analysis of a trace's submissions.
+    """Return the analysis of the arrivals of a trace's jobs.
 
-    ``seed`` is for the random numbers that give the intervals of the Hurst parameter.
+    ``seed`` is the seed of the bootstrap that gives the 95 % intervals of the Hurst parameter.
     """
     length = max(jobs.span_s, 1e-9)
     step = _drawn_step(length)
@@ -126,9 +126,9 @@ def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
 
 
 def counts(jobs: Jobs, step_s: float) -> Floats:
-    """Return an array: the number of jobs in each whole interval.
+    """Return an array: number of jobs in each whole interval of ``step_s`` seconds.
 
-    There is at least one interval.
+    The array has at least one interval, even if the trace is shorter.
     """
     whole = max(1, int(jobs.span_s // step_s))
     place = np.floor_divide(jobs.submit_s, step_s).astype(np.int64)
@@ -136,7 +136,7 @@ def counts(jobs: Jobs, step_s: float) -> Floats:
 
 
 def bursts(jobs: Jobs) -> tuple[Burst, ...]:
-    """Return a ``Burst`` for each length in ``SCALES_S`` with at least 8 intervals in the trace."""
+    """Return a ``Burst`` for each length in ``SCALES_S`` that fits 8 times into the trace."""
     found = []
     for step in SCALES_S:
         if not _LEAST_INTERVALS <= jobs.span_s / step <= 1e8:
@@ -149,16 +149,20 @@ def bursts(jobs: Jobs) -> tuple[Burst, ...]:
 
 
 def _drawn_step(length: float) -> float:
-    """Return a round length in s of the intervals of the rate: at most ``_DRAWN`` intervals."""
+    """Return the interval length in s for the chart of the rate: at most ``_DRAWN`` intervals.
+
+    ``length`` is the length of the trace in s.
+    """
     raw = length / _DRAWN
     round_steps = [s for s in _STEPS_S if s >= raw]
     return round_steps[0] if round_steps else 3600.0 * float(np.ceil(raw / 3600.0))
 
 
 def _series_step(jobs: Jobs, length: float, least_mean: float) -> float:
-    """Return the shortest interval length (s) with a given mean number of jobs per interval.
+    """Return the shortest interval length in s with a mean of at least ``least_mean`` jobs.
 
-    The number of intervals is limited to ``_MOST_VALUES``.
+    ``length`` is the length of the trace in s. The trace has at most ``_MOST_VALUES`` intervals.
+    The length is one of ``_STEPS_S``, unless it must be longer than all of them.
     """
     least = max(least_mean * length / len(jobs), length / _MOST_VALUES)
     return next((s for s in _STEPS_S if s >= least), least)
@@ -189,7 +193,7 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
 
 
 def autocorrelation(series: Floats) -> Floats:
-    """Return an array: the autocorrelation of a series at every lag, from 0."""
+    """Return an array: the autocorrelation of a series at lag 0, 1, 2, …."""
     away = series - series.mean()
     size = 1 << (2 * away.size - 1).bit_length()
     power = np.abs(np.fft.rfft(away, size)) ** 2
@@ -198,12 +202,11 @@ def autocorrelation(series: Floats) -> Floats:
 
 
 def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -> Period | None:
-    """Return the longest significant period whose power is at least 0.3 times the greatest one.
+    """Return the longest of the strong significant periods, or None if there is none.
 
-    The power is compared as a multiple of the expected power. The result is None without a period.
-
-    ``series`` has the counts per interval of ``step`` s, ``correlation`` their autocorrelation by
-    lag; a period with a correlation of at most ``noise`` does not count.
+    A period is strong if its power, as a multiple of the expected power, is at least 0.3 times the
+    maximum. ``series`` has the counts per interval of ``step`` s, ``correlation`` their
+    autocorrelation by lag; a period with a correlation of at most ``noise`` does not count.
     """
     power = np.abs(np.fft.rfft(series - series.mean()))[1:] ** 2 / series.size
     number = np.arange(1, power.size + 1)
@@ -226,10 +229,10 @@ def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -
 
 
 def _around(power: Floats) -> Floats:
-    """Return an array of equal length: the estimated mean power around each frequency.
+    """Return an array like ``power``: the estimated mean power around each frequency.
 
-    The estimate is the local median divided by ln 2, the ratio of median to mean of an
-    exponentially distributed variable; peaks have little influence on it.
+    The estimate is the median over nearby frequencies divided by ln 2, which is the ratio of median
+    to mean of an exponential distribution. Peaks hardly change a median.
     """
     found = np.empty(power.size)
     for place in range(power.size):
@@ -239,10 +242,10 @@ def _around(power: Floats) -> Floats:
 
 
 def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
-    """Return the lag with the greatest correlation near a period, and this correlation.
+    """Return (lag with the greatest correlation near a period, correlation at this lag).
 
-    ``number`` is the number of periods in the trace; ``correlation`` is an array by lag. The lag
-    counts intervals.
+    ``number`` is how many times the period fits into the trace; ``correlation`` is an array by lag.
+    The lag is a number of intervals; it is not whole for short periods.
     """
     size = correlation.size
     lags = np.arange(int(size / (number + 0.6)), int(np.ceil(size / (number - 0.6))) + 1)

@@ -28,19 +28,23 @@ class Description:
     name: str
     #: Name of the format in which the trace was recorded.
     source: str
-    #: Columns and tables that the source does not provide.
+    #: Columns (``jobs.user``) and tables for which the source of the trace states nothing.
     lacks: tuple[str, ...]
     access: Access
     shapes: Shapes
     arrival: Arrival
-    #: Durations of task attempts by kind of task.
+    #: Durations of task attempts, by kind of task (``map``, ``reduce`` …).
     tasks: Mapping[str, Durations]
     #: Rows and values that the import left out, changed or noted, by reason.
     account: tuple[Entry, ...] = ()
 
 
 def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Description:
-    """Return the analyses of a trace; ``told`` is called with each step and the share done."""
+    """Return all analyses of a trace.
+
+    ``seed`` is for all random numbers. ``told``, for progress, is called with the name of each step
+    and the share of the work before this step, 0 to 1.
+    """
     tell = told or (lambda what, share: None)
     tell("jobs", 0.0)
     jobs = jobs_of(trace)
@@ -68,7 +72,11 @@ def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Descripti
 
 
 def jobs_of(trace: Trace) -> Jobs:
-    """Return the jobs of an open trace; the length is known only for a synthetic trace."""
+    """Return the jobs of an open trace as columns of numbers.
+
+    The length of the recording is set only for a synthetic trace, because only ``trace.json`` of a
+    synthetic trace states it.
+    """
     made = trace.about.get("synthesized")
     length = made.get("length_s") if isinstance(made, Mapping) else None
     number = isinstance(length, (int, float)) and not isinstance(length, bool)
@@ -78,7 +86,10 @@ def jobs_of(trace: Trace) -> Jobs:
 
 
 def as_json(value: Any) -> Any:
-    """Return analyses as values for JSON; numbers that are not finite become null."""
+    """Return a value of the analyses as lists, objects and numbers for JSON.
+
+    Dataclasses become objects, arrays become lists, and infinite numbers and NaN become null.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

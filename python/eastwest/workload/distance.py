@@ -1,4 +1,4 @@
-"""Distances between two traces, without assumptions on distributions.
+"""Distances between the distributions of two traces; no type of distribution is assumed.
 
 * Kolmogorov–Smirnov: the largest difference of the cumulative shares, ``D = sup |F − G|``; from 0
   to 1, independent of the unit.
@@ -8,13 +8,13 @@
   jointly, so that it also detects a change of correlations. Every dimension is
   ``log10(1 + value)`` divided by its standard deviation in the first trace.
 
-Jobs belong to *windows* of time (`jobs`), and the jobs of the first trace are counted by window.
-The distances between a trace and any resample of its windows then follow from these counts with
-other weights, so a thousand resamples cost one matrix product (`quality`).
+Jobs belong to *windows* of time (module `jobs`), and the jobs of the first trace are counted by
+window. A resample of the trace is a weighted sum of these counts, so the distances of a thousand
+resamples cost one matrix product (module `quality`).
 
 A distribution is evaluated at most at 20,000 distinct values (fewer with more than 500 windows),
-which are evenly spaced by rank. In the energy distance, at most 6,000 jobs, evenly spaced through
-the trace, represent all jobs.
+which are evenly spaced by rank. The energy distance uses at most 6,000 jobs of each trace, evenly
+spaced through the trace.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from scipy.spatial.distance import cdist
 from eastwest.errors import InputError
 from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
 
-#: Maximum number of values at which a distribution is evaluated.
+#: Maximum number of distinct values at which a distribution is evaluated.
 MOST_VALUES = 20_000
 #: Maximum number of counts (windows × values) in memory; with many windows, fewer values are used.
 _MOST_CELLS = 10_000_000
-#: Maximum number of windows; with more, a window would be too short for a block of the bootstrap.
+#: Maximum number of windows of a trace.
 MOST_WINDOWS = 5_000
 #: Maximum number of jobs of each trace in the energy distance.
 MOST_ENERGY_JOBS = 6_000
@@ -46,14 +46,15 @@ class Cut:
     jobs: Jobs
     window_s: float
     windows: int
-    #: Window of each job; jobs after the last whole window are left out.
+    #: Number of the window of each job; jobs after the last whole window are left out.
     window: Whole
-    #: Quantities of the jobs by name, and ``gap_s``, the time since the previous submission.
+    #: Values of each quantity for the jobs in ``window``, by name; ``gap_s`` is the time in s since
+    #: the previous submission, or since the start of the window for the first job of a window.
     values: Mapping[str, Floats]
 
     @classmethod
     def of(cls, jobs: Jobs, window_s: float) -> Cut:
-        """Return the trace cut into whole windows.
+        """Return the jobs of a trace, divided into whole windows of ``window_s`` seconds.
 
         Raises ``InputError`` if no whole window has jobs, or if there are too many windows.
         """
@@ -81,25 +82,25 @@ class Cut:
 
 
 def common(first: Cut, second: Cut) -> tuple[str, ...]:
-    """Return the names of the quantities that both traces have: bytes, gaps, other quantities."""
+    """Return the names of the quantities that both traces have, bytes first, then ``gap_s``."""
     both = first.values.keys() & second.values.keys()
     return tuple(name for name in (*BYTES, "gap_s", *WORK) if name in both)
 
 
 @dataclass(frozen=True)
 class Marginal:
-    """Distribution of one quantity in two traces, prepared for comparison."""
+    """Cumulative distributions of one quantity in two traces, from which distances follow."""
 
-    #: Values at which shares are evaluated, as ``log10(1 + value)``.
+    #: Values of the quantity at which jobs are counted, as ``log10(1 + value)``.
     at: Floats
-    #: Cumulative number of jobs in each window of the first trace: an array (windows, values).
+    #: Array (windows, values): number of jobs of the first trace up to each value, by window.
     first: Floats
-    #: Cumulative number of jobs in the whole second trace: an array (values).
+    #: Array (values): number of jobs of the second trace up to each value, over all windows.
     second: Floats
 
     @classmethod
     def of(cls, name: str, first: Cut, second: Cut) -> Marginal:
-        """Return the distributions of the quantity ``name`` in two traces."""
+        """Return the distributions of the quantity ``name`` in the two traces."""
         one, other = first.values[name], second.values[name]
         known, known_other = ~np.isnan(one), ~np.isnan(other)
         one, window = one[known], first.window[known]
@@ -120,15 +121,15 @@ class Marginal:
         )
 
     def to_second(self) -> tuple[float, float]:
-        """Return the Kolmogorov–Smirnov and the Wasserstein distance of the two traces."""
+        """Return (Kolmogorov–Smirnov distance, Wasserstein distance) between the two traces."""
         ks, wasserstein = self._apart(_share(self.second[None, :]))
         return float(ks[0]), float(wasserstein[0])
 
     def to_resamples(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return two arrays over resamples: distances of the first trace to its resamples.
+        """Return two arrays (resamples): Kolmogorov–Smirnov and Wasserstein distances.
 
-        They are Kolmogorov–Smirnov and Wasserstein distances; ``weights`` has the shape (resamples,
-        windows).
+        The distances are between the first trace and each of its resamples. ``weights`` is an array
+        (resamples, windows): how often each window is in each resample.
         """
         return self._apart(_share(weights @ self.first))
 
@@ -138,28 +139,33 @@ class Marginal:
 
 
 def _share(cumulative: Floats) -> Floats:
-    """Return cumulative counts (rows, values) as shares of the last count; zeros if it is 0."""
+    """Return cumulative counts, an array (rows, values), divided by the last count of each row.
+
+    A row without counts gives zeros.
+    """
     return np.asarray(cumulative / np.maximum(cumulative[:, -1:], 1e-300))
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Sums of distances between jobs, from which energy distances follow.
-
-    The sums within the first trace are stored by window.
-    """
+    """Distances between pairs of jobs of two traces, summed, from which energy distances follow."""
 
     #: Number of jobs of the first trace in each window.
     counts: Floats
-    #: Sum of distances between the jobs of two windows: an array (windows, windows).
+    #: Array (windows, windows): sum of the distances between all jobs of two windows of the first
+    #: trace.
     within: Floats
-    #: Mean distance between jobs within the second trace, and between jobs of both traces; zeros if
-    #: one of the traces has no jobs.
+    #: (Mean distance between two jobs of the second trace, mean distance between a job of the first
+    #: and a job of the second trace); zeros if a trace has no jobs with known values.
     second: tuple[float, float]
 
     @classmethod
     def of(cls, names: Sequence[str], first: Cut, second: Cut) -> Energy:
-        """Return the sums over the dimensions ``names``, for jobs whose values are all known."""
+        """Return the sums of distances between jobs of the traces ``first`` and ``second``.
+
+        ``names`` are the quantities that are the dimensions; jobs with an unknown value in one of
+        them are left out.
+        """
         one, window = _points(names, first)
         other, _ = _points(names, second)
         if not len(one) or not len(other):
@@ -194,12 +200,12 @@ class Energy:
         return float(self.within.sum() / max(1.0, self.counts.sum()) ** 2)
 
     def to_second(self) -> float:
-        """Return the energy distance of the two traces."""
+        """Return the energy distance between the two traces."""
         own, (second, between) = self._own, self.second
         return max(0.0, 2 * between - own - second)
 
     def to_resamples(self, weights: Floats) -> Floats:
-        """Return an array (resamples): energy distances of the first trace to its resamples.
+        """Return an array (resamples): energy distance between the first trace and each resample.
 
         ``weights`` is an array (resamples, windows): how often each window is in each resample.
         """
@@ -211,7 +217,11 @@ class Energy:
 
 
 def _points(names: Sequence[str], cut: Cut) -> tuple[Floats, Whole]:
-    """Return jobs as points, an array (jobs, dimensions), and the window of each job."""
+    """Return (jobs as points, an array (jobs, dimensions); window of each of these jobs).
+
+    The dimensions are ``log10(1 + value)`` of the quantities ``names``. Jobs with an unknown value
+    are left out; at most ``MOST_ENERGY_JOBS`` jobs are returned.
+    """
     whole = np.ones(cut.window.size, dtype=bool)
     for name in names:
         whole &= ~np.isnan(cut.values[name])

@@ -1,16 +1,18 @@
 """Self-similarity of a series of counts: the Hurst parameter by two methods, with intervals.
 
-For a self-similar series the mean of m neighbours varies as ``Var(X⁽ᵐ⁾) ∝ m^(2H−2)`` (aggregated
-variance), and its rescaled range grows as ``E[R/S](m) ∝ m^H`` (Hurst 1951; Mandelbrot and Wallis
-1969); both are straight lines in logarithms, fitted by least squares. H = 0.5: bursts average out
-as with independent arrivals; towards 1: they persist at every scale. Methods and their biases:
-Taqqu, Teverovsky and Willinger, *Estimators for long-range dependence* (Fractals, 1995).
+For a self-similar series, the variance of the mean of m neighbours is ``Var(X⁽ᵐ⁾) ∝ m^(2H−2)``
+(aggregated variance), and the rescaled range of m neighbours is ``E[R/S](m) ∝ m^H`` (Hurst 1951;
+Mandelbrot and Wallis 1969). Both are straight lines in logarithms, fitted by least squares. With
+H = 0.5, bursts average out as with independent arrivals; with H towards 1, bursts persist at every
+scale. Methods and their biases: Taqqu, Teverovsky and Willinger, *Estimators for long-range
+dependence* (Fractals, 1995).
 
-The points of the line depend on each other, so the standard error of its slope is too small. The
-interval comes from a parametric bootstrap instead: both methods are applied to fractional Gaussian
-noise of equal length and of the estimated H (exact, by circulant embedding: Davies and Harte 1987).
-The median of these estimates shows the bias, by which the estimate is corrected; their spread gives
-the interval. The bootstrap assumes Gaussian marginals, which counts of few jobs do not have.
+The points of the line depend on each other, so the standard error of the slope is too small. The
+interval comes from a parametric bootstrap instead: each method is applied to fractional Gaussian
+noise with the length of the series and the estimated H (exact, by circulant embedding: Davies and
+Harte 1987). The median of these estimates shows the bias, by which the estimate is corrected; the
+spread of these estimates gives the interval. The bootstrap assumes a normal distribution of the
+counts, which small counts do not have.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from eastwest.workload.jobs import Floats
 LEAST_VALUES = 1024
 _REPLICATES = 200
 _BATCH = 20
-#: Minimum number of blocks that give a point of the line for the aggregated variance.
+#: Minimum number of blocks of m values for which the variance of the block means is computed.
 LEAST_BLOCKS = 32
 #: Number of values in the shortest block for which a rescaled range is computed.
 _SHORTEST = 16
@@ -34,7 +36,7 @@ _SHORTEST = 16
 
 @dataclass(frozen=True)
 class Hurst:
-    """Estimate of the Hurst parameter, corrected for bias, with a 95 % interval."""
+    """Estimate of the Hurst parameter, corrected for bias, with a 95 % interval (low, high)."""
 
     method: str
     value: float
@@ -43,9 +45,10 @@ class Hurst:
 
 
 def hurst(series: Floats, seed: int = 1) -> tuple[Hurst, ...]:
-    """Return the Hurst parameter by both methods; an empty tuple for short or constant series.
+    """Return the Hurst parameter by aggregated variance and by R/S.
 
-    ``series`` has counts in consecutive intervals of time; ``seed`` is that of the bootstrap.
+    ``series`` has counts in consecutive intervals of time; ``seed`` is the seed of the bootstrap.
+    The result is empty for a constant series, or one of fewer than ``LEAST_VALUES`` values.
     """
     if series.size < LEAST_VALUES or float(series.std()) == 0:
         return ()
@@ -71,7 +74,10 @@ def _estimate(name: str, method: Callable[[Floats], Floats], series: Floats, see
 
 
 def aggregated_variance(series: Floats) -> Floats:
-    """Return H of every row (an array) by the variance of means over 1, 2, 4, … neighbours."""
+    """Return an array: H of each row of ``series``, by aggregated variance.
+
+    The variance is that of the means over 1, 2, 4, … neighbouring values.
+    """
     length = series.shape[1]
     points, variances = [], []
     block = 1
@@ -85,7 +91,10 @@ def aggregated_variance(series: Floats) -> Floats:
 
 
 def rescaled_range(series: Floats) -> Floats:
-    """Return H of every row (an array) by mean rescaled ranges of blocks of 16, 32, … values."""
+    """Return an array: H of each row of ``series``, by rescaled range.
+
+    The rescaled ranges are means over blocks of 16, 32, 64, … values.
+    """
     rows, length = series.shape
     points, ranges = [], []
     block = _SHORTEST
@@ -107,9 +116,10 @@ def rescaled_range(series: Floats) -> Floats:
 
 
 def _slopes(points: list[float], values: list[Floats]) -> Floats:
-    """Return the slope of each row's line by least squares.
+    """Return an array: slope of the least-squares line of each row.
 
-    ``points`` are the x values of the line, ``values`` for each of them the y values of all rows.
+    ``points`` has the x values of the line; ``values`` has, for each x value, the y values of all
+    rows.
     """
     x = np.asarray(points) - np.mean(points)
     return np.asarray((x[:, None] * np.asarray(values)).sum(axis=0) / (x**2).sum())
@@ -118,7 +128,7 @@ def _slopes(points: list[float], values: list[Floats]) -> Floats:
 def fractional_noise(h: float, length: int, rows: int, random: np.random.Generator) -> Floats:
     """Return an array (rows, length) of fractional Gaussian noise of variance 1.
 
-    It is exact, by circulant embedding (Davies and Harte 1987).
+    ``h`` is the Hurst parameter. The method is exact: circulant embedding (Davies and Harte 1987).
     """
     lag = np.arange(length + 1, dtype=np.float64)
     covariance = (np.abs(lag + 1) ** (2 * h) + np.abs(lag - 1) ** (2 * h)) / 2 - lag ** (2 * h)

@@ -1,12 +1,11 @@
 """The jobs of a trace as columns of numbers, and their division into windows of time.
 
-Every analysis reads jobs through this module. Only the columns that it uses are read from the
-table, so ten million jobs of a SWIM trace take 320 MB. A value that the trace does not state is
-NaN.
+Every analysis reads jobs through this module. Only the needed columns are read from the table of
+jobs, so ten million jobs of a SWIM trace take 320 MB. A value that the trace does not state is NaN.
 
-A *window* is ``[k·L, (k + 1)·L)`` seconds of the trace. A trace has the time of its last job, but
-not the end of its recording. Its last window counts as whole if this job lies in the last tenth of
-the window; otherwise the window is left out.
+A *window* is ``[k·L, (k + 1)·L)`` seconds of the trace. A trace has the time of the last job, but
+usually not the end of the recording. The last window counts as whole if the last job lies in the
+last tenth of the window; otherwise the window is left out.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from eastwest.units import clean
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
-#: Bytes per job, in the order in which they are transferred.
+#: Names of the quantities of a job in bytes, in the order of the transfers.
 BYTES = ("input_bytes", "shuffle_bytes", "output_bytes")
-#: Other quantities of a job. ``wait_s`` and ``run_s`` are computed from its times of launch and
-#: end.
+#: Names of the other quantities of a job. ``wait_s`` is the time from submission to launch, and
+#: ``run_s`` the time from submission to end.
 WORK = ("map_output_bytes", "maps", "reduces", "map_s", "reduce_s", "wait_s", "run_s")
-#: Names of the quantities in tables and figures.
+#: Word for each quantity in tables and figures, by the quantity's name.
 WORDS = {
     "input_bytes": "input",
     "shuffle_bytes": "shuffle",
@@ -50,18 +49,19 @@ _DERIVED = {
 }
 #: Latest accepted submission in seconds: 30,000 years.
 _MOST_S = 1e12
-#: Share of the last window after which the last job must come, so that the window counts as whole.
+#: The last window counts as whole if the last job comes after this share of the window.
 _WHOLE = 0.9
-#: Maximum number of windows; more would come from a wrong unit or a wrong length.
+#: Maximum number of windows; a larger number is taken for a wrong unit or a wrong length.
 MOST_WINDOWS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Submission times in order, and the known quantities of each job."""
+    """Jobs of a trace as arrays: submission times in s, ascending, and quantities of each job."""
 
     submit_s: Floats
-    #: Quantities named in `BYTES` and `WORK` for which at least one job has a value.
+    #: Values of each quantity in `BYTES` and `WORK` that at least one job has, by name; NaN means
+    #: that a job has no value.
     known: Mapping[str, Floats]
     #: Length of the recording in seconds; None if it is not known.
     length_s: float | None = None
@@ -70,7 +70,7 @@ class Jobs:
 
     @property
     def where(self) -> str:
-        """Beginning of a message about the trace: its name, if it has one."""
+        """Beginning of a message about the trace: ``name`` and a colon, or an empty text."""
         return f"{clean(self.name, 200)}: " if self.name else ""
 
     @classmethod
@@ -80,7 +80,11 @@ class Jobs:
         length_s: float | None = None,
         name: str = "",
     ) -> Jobs:
-        """Return the jobs of a ``jobs`` table; raise ``InputError`` if none has a submission."""
+        """Return the jobs of a table ``jobs`` that have a time of submission.
+
+        ``length_s`` is the length of the recording, if known; ``name`` is the trace's name for
+        messages. Raises ``InputError`` if no job has a time of submission.
+        """
         lazy = table.lazy()
         there = set(lazy.collect_schema().names())
         wanted = [
@@ -125,16 +129,16 @@ class Jobs:
 
     @property
     def span_s(self) -> float:
-        """Length of the recording in seconds.
+        """Length of the recording in seconds, at least the time of the last submission.
 
-        If it is not known, the time of the last submission.
+        If the length is not known, it is the time of the last submission.
         """
         return self.last_s if self.length_s is None else max(self.length_s, self.last_s)
 
     def windows(self, length_s: float) -> int:
         """Return the number of whole windows of ``length_s`` seconds in the trace.
 
-        Raises ``InputError`` for a length for which there would be too many windows.
+        Raises ``InputError`` if ``length_s`` is not above 0, or if there are too many windows.
         """
         if not (length_s > 0 and self.last_s / length_s < MOST_WINDOWS):
             raise InputError(
@@ -148,16 +152,17 @@ class Jobs:
         return int(full) + (rest >= _WHOLE * length_s)
 
     def window(self, length_s: float) -> Whole:
-        """Return for each job the number of the window in which it was submitted, from 0.
+        """Return an array: number of the window, from 0, in which each job was submitted.
 
         ``length_s`` is the length of a window in seconds.
         """
         return np.asarray(np.floor_divide(self.submit_s, length_s), dtype=np.int64)
 
     def gaps(self, length_s: float) -> Floats:
-        """Return each job's seconds since the previous submission, or since its window began.
+        """Return an array: seconds between the previous submission and the submission of each job.
 
-        The later of both counts; windows have ``length_s`` seconds.
+        For the first job of a window, the time since the start of the window counts instead.
+        Windows have ``length_s`` seconds.
         """
         start = self.window(length_s) * length_s
         before = np.maximum(np.concatenate([[0.0], self.submit_s[:-1]]), start)
@@ -165,19 +170,22 @@ class Jobs:
 
 
 def usable(table: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows of a table of jobs with a time of submission, ordered by this time."""
+    """Return the rows of a table of jobs that have a valid submission time, sorted by this time.
+
+    A time is valid from 0 to 10¹² s.
+    """
     return table.filter(pl.col("submit_s").is_between(0.0, _MOST_S)).sort(
         "submit_s", maintain_order=True
     )
 
 
 def spread(values: Floats) -> Floats:
-    """Return ``log10(1 + x)``, which gives equal weight to sizes from a byte to petabytes."""
+    """Return ``log10(1 + x)`` of each value x, so that small and large sizes have equal weight."""
     return np.asarray(np.log10(1.0 + values))
 
 
 def evenly(count: int, most: int) -> Whole:
-    """Return the indices of at most ``most`` of ``count`` items, evenly spaced."""
+    """Return an array of evenly spaced indices from 0 to ``count`` − 1, at most ``most``."""
     if count <= most:
         return np.arange(count)
     return np.linspace(0, count - 1, most).round().astype(np.int64)

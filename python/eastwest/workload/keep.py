@@ -1,7 +1,7 @@
 """Writes synthetic and scaled traces: as a folder in the normal form, or as a SWIM trace.
 
-``trace.json`` has the origin of the trace under ``synthesized`` or ``scaled``, and for a synthetic
-trace the distances to its source under ``quality``.
+In the folder, ``trace.json`` states how the trace was made under ``synthesized`` or ``scaled``. For
+a synthetic trace, it also has the distances to the source under ``quality``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ from eastwest.workload.describe import as_json
 from eastwest.workload.quality import Quality, Row
 from eastwest.workload.to_swim import text_of
 
-#: Maximum number of rows of distances that are read from a folder.
+#: Maximum number of distances that are read from ``quality`` in a ``trace.json``.
 _MOST_ROWS = 100
 
 
 class Form(StrEnum):
-    """File format in which a trace is written."""
+    """Format in which a trace is written: a folder in the normal form, or a SWIM file."""
 
     NORMAL = "normal"
     SWIM = "swim"
 
 
 def check_free(out: Path, form: Form, force: bool) -> None:
-    """Raise ``FolderError`` if ``out`` cannot be written; called before the trace is computed."""
+    """Raise ``FolderError`` if ``out`` exists and ``force`` does not allow to replace it.
+
+    Callers check this before the long computation of the trace.
+    """
     if form == Form.NORMAL:
         Writer(out, force)
     elif out.exists() and not force:
@@ -50,9 +53,11 @@ def keep(
     files: pl.LazyFrame | None = None,
     force: bool = False,
 ) -> int:
-    """Write a trace; return the number of unknown sizes that were written as 0 (SWIM only).
+    """Write a trace to ``out``; return the number of unknown sizes that were written as 0.
 
-    ``about`` is content for ``trace.json``; ``files`` is the table of files, None without one.
+    The number is 0 for a folder, because only SWIM cannot express unknown sizes. ``jobs`` is the
+    table of jobs, ``files`` the table of files or None, ``about`` additional content of
+    ``trace.json``.
     """
     if form == Form.SWIM:
         text, unknown = text_of(jobs)
@@ -69,7 +74,10 @@ def keep(
 
 
 def quality_of(about: Mapping[str, Any]) -> Quality | None:
-    """Return the distances in a folder's ``trace.json``; None if missing or not valid."""
+    """Return the distances that ``about``, the content of a ``trace.json``, has under ``quality``.
+
+    The result is None if they are missing or not valid.
+    """
     kept = about.get("quality")
     try:
         rows = [
@@ -102,5 +110,5 @@ def _number(value: Any) -> float:
 
 
 def as_kept(quality: Quality) -> Any:
-    """Return the distances of a synthetic trace as the value of ``quality`` in ``trace.json``."""
+    """Return the distances between a trace and its source as JSON values for ``quality``."""
     return as_json(quality)

@@ -28,10 +28,10 @@ _SIZES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 #: Columns that were measured on the recorded cluster. They would be wrong after a scaling of sizes,
 #: so they become null.
 _MEASURED = ("launch_s", "finish_s", "maps", "reduces", "map_s", "reduce_s")
-#: Times of a job; a scaling of the load shifts all of them by one amount.
+#: Columns with times of a job; a scaling of the load shifts all times of one job equally.
 _TIMES = ("submit_s", "launch_s", "finish_s")
 
-#: For each kind of scaling, a text for the user: properties that it keeps and changes.
+#: Text for the user on the properties that a scaling keeps and changes, by kind of scaling.
 KEEPS = {
     "nodes": "keeps every time of submission, the number of jobs, the proportions of input, "
     "shuffle and output of a job, and bytes per node; forgets numbers of tasks and measured times",
@@ -44,15 +44,16 @@ KEEPS = {
 
 @dataclass(frozen=True)
 class Factor:
-    """Exact factor of a scaling: a fraction of whole numbers."""
+    """Exact factor by which sizes or the load of a trace are multiplied: a fraction."""
 
     value: Fraction
 
     @classmethod
     def of(cls, text: str, what: str) -> Factor:
-        """Return the factor of ``1.5``, ``3/4`` or ``1e-3``.
+        """Return the factor that ``text`` states, such as ``1.5``, ``3/4`` or ``1e-3``.
 
-        Raises ``InputError`` for other texts; ``what`` names the option in its message.
+        Raises ``InputError`` if the text is not a positive number, or if numerator or denominator
+        is 2³¹ or more. ``what`` is the name of the option in the message.
         """
         try:
             value = Fraction(text.strip()) if len(text) < 40 and _small(text) else Fraction(0)
@@ -67,9 +68,10 @@ class Factor:
 
     @classmethod
     def of_nodes(cls, text: str) -> Factor:
-        """Return the factor of sizes for a text such as ``600:20``.
+        """Return the factor for sizes from two numbers of nodes: 20/600 for ``600:20``.
 
-        The numbers are the nodes of the recorded cluster, and of the wanted one.
+        The first number is that of the recorded cluster, the second that of the wanted cluster.
+        Raises ``InputError`` for other texts.
         """
         before, _, after = text.partition(":")
         parts = [part.strip() for part in (before, after)]
@@ -83,7 +85,7 @@ class Factor:
 
 
 def _small(text: str) -> bool:
-    """Whether the exponent of a number has at most three characters.
+    """Whether the exponent of a number as text (``1e-3``) has at most three characters.
 
     With a longer exponent, ``Fraction`` would compute a number of very many digits.
     """
@@ -92,10 +94,10 @@ def _small(text: str) -> bool:
 
 
 def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
-    """Return a table of jobs with scaled sizes, for other nodes or other data.
+    """Return the table ``jobs`` with all sizes in bytes multiplied by ``factor``.
 
-    Columns that were measured on the recorded cluster become null. Raises ``InputError`` if a
-    scaled size exceeds 64 bits.
+    Columns that were measured on the recorded cluster, such as ``map_s``, become null. Raises
+    ``InputError`` if a scaled size exceeds 64 bits.
     """
     there = [name for name in _SIZES if name in jobs.columns]
     for name in there:
@@ -116,12 +118,12 @@ def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
 
 
 def sizes_of_files(files: pl.LazyFrame, factor: Factor) -> pl.LazyFrame:
-    """Return a table of files with sizes multiplied by a factor, to the nearest byte."""
+    """Return the table ``files`` with sizes multiplied by ``factor`` and rounded to whole bytes."""
     return files.with_columns(scaled(pl.col("bytes"), factor))
 
 
 def scaled(size: pl.Expr, factor: Factor) -> pl.Expr:
-    """Return the expression ``size`` × factor, to the nearest byte with halves up."""
+    """Return a polars expression: ``size`` × ``factor``, rounded to a whole byte, halves up."""
     up = pl.lit(factor.value.numerator, pl.UInt64)
     down = pl.lit(factor.value.denominator, pl.UInt64)
     whole, rest = size.cast(pl.UInt64) // down, size.cast(pl.UInt64) % down
@@ -129,15 +131,16 @@ def scaled(size: pl.Expr, factor: Factor) -> pl.Expr:
 
 
 def rounded(size: int, factor: Factor) -> int:
-    """Return a whole number times the factor, rounded; exact for numbers of any size."""
+    """Return ``size`` × ``factor``, rounded to a whole number, halves up; exact for any size."""
     up, down = factor.value.numerator, factor.value.denominator
     return (2 * size * up + down) // (2 * down)
 
 
 def by_load(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
-    """Return jobs with ``factor`` times the rate of submissions.
+    """Return the table ``jobs`` with ``factor`` times the rate of submissions, sorted by time.
 
-    The launch and the end of a job move together with its submission.
+    Submission times are divided by the factor. Launch and end of a job are shifted by as much as
+    the submission. Jobs without a submission time are left out.
     """
     jobs = usable(jobs.lazy()).collect()
     moved = (jobs["submit_s"] / float(factor.value)).round(6).alias("moved")

@@ -3,13 +3,13 @@
 As in Chen, Ganapathi, Griffith and Katz (MASCOTS 2011) and Chen, Alspaugh and Katz (VLDB 2012,
 section 6.2), jobs are grouped by k-means on all dimensions. Each dimension is transformed by
 ``log10(1 + x)`` and standardised to mean 0 and standard deviation 1, so that all units have equal
-weight. The authors raise k until the variance within the groups hardly falls. Here a rule decides:
-the smallest k for which one more group would explain less than 3 % of the variance, with at least
-ten jobs per group on average.
+weight. The authors increase k until the variance within the groups hardly falls. This module has a
+rule: k is the smallest number for which one more group would explain less than 3 % of the variance,
+and there are at least ten jobs per group on average.
 
 Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), and the best of
 several starts is used; equal seeds give equal groups. At most 50,000 jobs, evenly spaced through
-the trace, determine the centres; every job then belongs to the nearest centre.
+the trace, determine the centres; every job then belongs to the group with the nearest centre.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_SHAPES = 12
 _LEAST_JOBS = 10
 #: Maximum number of jobs that determine the centres.
 MOST_JOBS = 50_000
-#: Minimum share of jobs for which a dimension must be known.
+#: Minimum share of jobs that must have a value of a quantity, so that the quantity is a dimension.
 KNOWN_SHARE = 0.9
 _STARTS = 8
 _CHUNK = 500_000
@@ -38,11 +38,11 @@ _CHUNK = 500_000
 
 @dataclass(frozen=True)
 class Shape:
-    """Group of similar jobs: their number, share of jobs and bytes, median job, and name."""
+    """Group of similar jobs: number of jobs, shares of all jobs and bytes, median job, and name."""
 
     jobs: int
     share: float
-    #: Share of the bytes (input, shuffle and output) of all jobs that the group's jobs have.
+    #: Share of the bytes of all jobs (input, shuffle and output) that belongs to the group.
     bytes_share: float
     #: Median of each dimension over the jobs of the group, by the dimension's name.
     median: Mapping[str, float]
@@ -56,15 +56,16 @@ class Shapes:
 
     shapes: tuple[Shape, ...]
     dimensions: tuple[str, ...]
-    #: Number of jobs that lack a dimension and belong to no group.
+    #: Number of jobs that belong to no group, because a dimension of the job is unknown.
     left_out: int
-    #: Share of the variance that k = 1, 2, … groups explain, up to one beyond the chosen k.
+    #: Share of the variance that 1, 2, 3, … groups explain; the last value can be for one group
+    #: more than were chosen.
     explained: tuple[float, ...]
     seed: int
 
 
 def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
-    """Return the groups of a trace's jobs; equal seeds give equal groups."""
+    """Return the groups of similar jobs of a trace; equal seeds give equal groups."""
     names = tuple(
         name
         for name in (*BYTES, *WORK)
@@ -88,9 +89,10 @@ def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
 
 
 def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
-    """Return centres (groups, dimensions), and the explained share by number of groups.
+    """Return (array (groups, dimensions) of centres; explained variance for 1, 2, … groups).
 
-    ``points`` is an array (jobs, dimensions), standardised.
+    The explained variance is a share, 0 to 1. ``points`` is an array (jobs, dimensions),
+    standardised.
     """
     total = float(((points - points.mean(axis=0)) ** 2).sum())
     best, explained = points.mean(axis=0)[None, :], [0.0]
@@ -105,9 +107,10 @@ def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
 
 
 def _k_means(points: Floats, k: int, seed: int) -> tuple[Floats, float]:
-    """Return the centres (``k``, dimensions) of the best start, and its within sum of squares.
+    """Return (array (``k``, dimensions) of centres; sum of squares within the groups).
 
-    ``points`` is an array (jobs, dimensions), standardised.
+    The result is that of the best of several starts. ``points`` is an array (jobs, dimensions),
+    standardised.
     """
     found: tuple[Floats, float] | None = None
     for start in range(_STARTS):
@@ -130,9 +133,10 @@ def _nearest(
     deviation: Floats,
     centres: Floats,
 ) -> Whole:
-    """Return the number of the nearest centre for every job in ``place``, computed in parts.
+    """Return an array: number of the nearest centre for each job whose index is in ``place``.
 
-    ``mean`` and ``deviation`` standardise each dimension of ``names`` as for the centres.
+    ``names`` are the dimensions; ``mean`` and ``deviation`` standardise each dimension as for the
+    centres.
     """
     label = np.empty(place.size, dtype=np.int64)
     for start in range(0, place.size, _CHUNK):
@@ -158,12 +162,13 @@ def _shape(jobs: Jobs, names: tuple[str, ...], place: Whole) -> Shape:
 
 
 def word(median: Mapping[str, float]) -> str:
-    """Return the name of a shape by its median job, as Chen et al. name shapes by hand.
+    """Return the name of a group from its median job, such as ``small aggregate, map only``.
 
-    The second word is *aggregate* if the output is less than a tenth of the input, *expand* if it
-    is more than ten times the input, otherwise *transform*. The first word is *tiny* up to 1 MB of
-    input, shuffle and output together, *small* up to 1 GB, *large* up to 1 TB, and *huge* above.
-    *map only* is added if the shuffle is 0. A job without bytes is *nothing*.
+    The first word is *tiny* up to 1 MB of input, shuffle and output together, *small* up to 1 GB,
+    *large* up to 1 TB, and *huge* above. The second word is *aggregate* if the output is less than
+    a tenth of the input, *expand* if it is more than ten times the input, otherwise *transform*.
+    *map only* is added if the shuffle is 0. A job without bytes is *nothing*. Chen et al. give
+    similar names by hand. ``median`` has the median of each dimension by name.
     """
     read, moved, written = (median.get(name, 0.0) for name in BYTES)
     total = read + moved + written

@@ -4,24 +4,24 @@
 the source's time are drawn at random, with replacement, and joined until the wanted length is
 reached. Jobs, their order and their gaps within a window stay as they were recorded.
 
-*resample*: windows are drawn in this way and give the times of submission. The jobs themselves are
-new: each new job is a job of the drawn window, drawn with replacement, whose known quantities
+*resample*: windows are drawn as for *windows* and give the times of submission. The jobs themselves
+are new: each new job is a job of the drawn window, drawn with replacement, whose known quantities
 (bytes, tasks, times) are jointly changed a little. This is a smoothed bootstrap (Silverman and
-Young 1987) in normal scores: with the rank ``u`` of a value among the values of the source, as a
-share of their number, and its score ``z = Φ⁻¹(u)``,
+Young 1987) in normal scores. If ``u`` is the rank of a value among the values of the source, as a
+share of their number, and ``z = Φ⁻¹(u)`` is the score of the value, the new score is
 
     z' = √(1 − h²) · z + h · ε,     ε ~ N(0, R),     h = (4 / (n · (d + 2)))^(1 / (d + 4)),
 
 with R the correlations of the scores, d quantities and n jobs (Silverman's h). The factor of z
-keeps the variance, and R the rank correlations. The new value is the source's value at rank
+keeps the variance, and R keeps the rank correlations. The new value is the source's value at rank
 ``Φ(z')``, interpolated on the logarithms of the neighbouring values, which keeps every
-distribution. Ranks are those among the jobs with equal sets of zero and unknown quantities, so that
-a job without shuffle has no shuffle afterwards.
+distribution. A rank is computed among the jobs with equal sets of zero and unknown quantities, so
+that a job without shuffle has no shuffle afterwards.
 
 The draw is repeated, with other random numbers from one seed, until every distance to the source is
-inside its interval (`quality`), or the maximum number of draws is reached. Then the draw with the
-fewest distances outside is used. Its number is stored with the trace. Equal seeds give equal
-traces.
+inside its interval (module `quality`), or the maximum number of draws is reached. The draw with the
+fewest distances outside is used, and the number of this draw is stored with the trace. Equal seeds
+give equal traces.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from eastwest.workload.quality import Quality, ReferenceInterval, window_for
 
 #: Default for the maximum number of draws until all distances are inside their intervals.
 DRAWS = 20
-#: Minimum size of a group of jobs whose quantities are changed; jobs of smaller groups stay as
-#: recorded.
+#: Minimum number of jobs with equal sets of zero and unknown quantities; in smaller groups, the
+#: quantities of jobs are not changed.
 _LEAST_GROUP = 10
 _BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 _COUNTS = ("maps", "reduces")
-#: Maximum number of windows in a synthetic trace; more would come from a wrong length.
+#: Maximum number of windows in a synthetic trace; a larger number is taken for a wrong length.
 _MOST_DRAWN = 1_000_000
 #: Maximum number of jobs of a synthetic trace, because of memory.
 _MOST_JOBS = 50_000_000
 
 
 class Method(StrEnum):
-    """Method of synthesis."""
+    """Method of synthesis: whole windows of the source, or new jobs in these windows."""
 
     WINDOWS = "windows"
     RESAMPLE = "resample"
@@ -60,7 +60,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Synthetic trace with its distances to the source."""
+    """Synthetic trace with the distances to its source."""
 
     #: Rows of the table ``jobs``, in the order of submission.
     jobs: pl.DataFrame
@@ -80,11 +80,11 @@ def synthesize(
     seed: int = 1,
     draws: int = DRAWS,
 ) -> Synthetic:
-    """Return a trace of ``length_s`` seconds, synthesised from ``table``, the jobs of a source.
+    """Return a synthetic trace of ``length_s`` seconds; ``table`` has the jobs of the source.
 
-    ``window_s`` is the length of the windows, by default that of ``window_for``; ``draws`` is the
-    maximum number of draws. Raises ``InputError`` where the source has no whole window, or the
-    trace would have no jobs.
+    ``window_s`` is the length of a window in s; if it is None, that of ``window_for``. ``draws`` is
+    the maximum number of draws. Raises ``InputError`` if the lengths do not suit each other, if the
+    source has no whole window, or if the trace would have no jobs.
     """
     table = usable(table.lazy()).collect()
     source = Jobs.of(table)
@@ -120,9 +120,10 @@ def synthesize(
 def _windows(
     source: Jobs, length_s: float, window_s: float, random: np.random.Generator
 ) -> tuple[Whole, Floats]:
-    """Return the numbers of the drawn jobs of the source, and their new submission times (s).
+    """Return two arrays for the jobs of drawn windows: row in the source, new submission time in s.
 
-    Raises ``InputError`` where the source has no whole window, or for too many jobs.
+    ``length_s`` is the length of the synthetic trace in s. Raises ``InputError`` if the source has
+    no whole window, or if the drawn windows have too many jobs.
     """
     there = source.windows(window_s)
     if there < 1:
@@ -147,9 +148,10 @@ def _windows(
 
 
 def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
-    """Return rows of the source with new job numbers, shifted to new submission times.
+    """Return a table of jobs: rows of ``table`` with new job numbers and new times.
 
-    ``place`` has the number of the row for each new job, ``times`` its submission in s.
+    ``place`` has the row in ``table`` for each new job, ``times`` the submission time of each new
+    job in s. Launch and end of a job are shifted by as much as the submission.
     """
     later = pl.Series("later", times) - table["submit_s"].gather(place)
     moved = [c for c in ("submit_s", "launch_s", "finish_s") if c in table.columns]
@@ -161,9 +163,9 @@ def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
 
 
 def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
-    """Return for each drawn job the row of a job of its window, drawn with replacement.
+    """Return an array: for each job in ``place``, the row of a random job of the same window.
 
-    ``window`` has the window of each job of the source, ``place`` the rows of the drawn jobs.
+    ``window`` has the window of each row of the source, ``place`` has rows of the source.
     """
     of = window[place]
     start = np.searchsorted(window, of)
@@ -174,7 +176,10 @@ def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
 def _resample(
     table: pl.DataFrame, jobs: pl.DataFrame, place: Whole, random: np.random.Generator
 ) -> pl.DataFrame:
-    """Return jobs with changed quantities; ``place`` has each job's row in the source."""
+    """Return the table ``jobs`` with quantities changed at random by the smoothed bootstrap.
+
+    ``table`` has the jobs of the source; ``place`` has the row in ``table`` for each of ``jobs``.
+    """
     source = Jobs.of(table)
     names = tuple(name for name in (*_BYTES, *WORK) if name in source.known)
     names = tuple(dict.fromkeys(names))
@@ -191,9 +196,10 @@ def _resample(
 
 
 def _groups(known: Floats) -> Iterator[Whole]:
-    """Yield arrays of row numbers: groups of jobs with equal sets of zero and unknown quantities.
+    """Yield for each group of jobs an array of their row numbers in ``known``.
 
-    ``known`` is an array (jobs, quantities) with NaN for unknown values.
+    The jobs of a group have equal sets of zero and unknown quantities. ``known`` is an array (jobs,
+    quantities) with NaN for unknown values.
     """
     code = np.zeros(len(known), dtype=np.int64)
     for column in known.T:
@@ -203,10 +209,10 @@ def _groups(known: Floats) -> Iterator[Whole]:
 
 
 def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Floats:
-    """Return an array (chosen, quantities) of new values, by the equations of this module.
+    """Return an array (new jobs, quantities) of new values, by the smoothed bootstrap.
 
-    ``values`` is an array (jobs of a group, quantities), all positive; ``chosen`` has the row of
-    the job from which each new one starts.
+    ``values`` is an array (jobs of a group, quantities), all positive; ``chosen`` has for each new
+    job the row in ``values`` whose quantities are changed.
     """
     n, d = values.shape
     ordered = np.sort(values, axis=0)
@@ -233,7 +239,11 @@ def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Float
 
 
 def _with_columns(jobs: pl.DataFrame, columns: dict[str, Floats]) -> pl.DataFrame:
-    """Return the table ``jobs`` with new quantities; waits and durations become times."""
+    """Return the table ``jobs`` with new values in ``columns`` and new names of jobs.
+
+    ``columns`` has an array for each quantity. ``wait_s`` and ``run_s`` are added to the submission
+    and become ``launch_s`` and ``finish_s``.
+    """
     drawn = {name: pl.Series(name, values).fill_nan(None) for name, values in columns.items()}
     parts: list[pl.Expr | pl.Series] = [
         drawn[name].round().cast(jobs.schema[name]) for name in (*_BYTES, *_COUNTS) if name in drawn

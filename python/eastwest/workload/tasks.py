@@ -1,8 +1,8 @@
-"""Durations of task attempts by kind of task, if the trace has them.
+"""Durations of task attempts by kind of task, for traces with a table of attempts.
 
-Only successful attempts count. Their duration runs from start to finish. *Slow* attempts
-(stragglers) took more than twice the median duration of the attempts of their job and kind;
-Ananthanarayanan et al. (OSDI 2010) call attempts above 1.5 times the median stragglers.
+Only successful attempts count. The duration of an attempt is the time from start to end. *Slow*
+attempts (stragglers) took more than twice the median duration of the attempts of the same job and
+kind. In Ananthanarayanan et al. (OSDI 2010), stragglers are attempts above 1.5 times the median.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import polars as pl
 from eastwest.workload.access import cumulative
 from eastwest.workload.jobs import Floats
 
-#: Limit above which an attempt is slow, as a multiple of the median duration in its job and kind.
+#: An attempt is slow if its duration is more than this multiple of the median over the successful
+#: attempts of the same job and kind.
 SLOW = 2.0
 _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
 
@@ -24,16 +25,15 @@ _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
 class Durations:
     """Durations of the attempts of one kind of task."""
 
-    #: Number of all attempts of this kind.
+    #: Number of all attempts of this kind, successful or not.
     attempts: int
     #: Number of attempts that succeeded and have a duration.
     succeeded: int
-    #: Durations in seconds at the percentiles ``p50``, ``p90`` and ``p99``, and the longest
-    #: (``most``).
+    #: Duration in s at the percentiles ``p50``, ``p90`` and ``p99``, and maximum (``most``).
     seconds: Mapping[str, float]
     #: Share of slow attempts among those counted in ``succeeded`` (see ``SLOW``).
     slow_share: float
-    #: Cumulative distribution: durations in s, and the share of attempts up to each of them.
+    #: Cumulative distribution, two arrays: duration in s, and share of attempts up to it.
     curve: tuple[Floats, Floats]
 
 

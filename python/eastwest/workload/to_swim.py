@@ -1,9 +1,9 @@
-"""Writes jobs as a SWIM trace: six columns separated by tabs, which `eastwest run` replays.
+"""Text of a SWIM trace for a table of jobs: six columns separated by tabs.
 
 The columns are name, submission, seconds since the previous submission, and bytes of input, shuffle
-and output (docs/mechanisms/swim.md). The format has whole seconds only, so times are rounded down.
-Known sizes are exact. Unknown bytes of a job are written as 0, because the format has no mark
-for them; their number is returned.
+and output (docs/mechanisms/swim.md). Times are rounded down, because the format has only whole
+seconds. Known sizes are exact. Unknown sizes are written as 0, because the format has no mark for
+unknown values.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from eastwest.workload.jobs import BYTES, usable
 
 
 def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
-    """Return the text of the file, and the number of unknown sizes that it states as 0.
+    """Return (text of a SWIM trace with ``jobs``, number of unknown sizes written as 0).
 
-    Raises ``InputError`` if a job is submitted later than readers of the format accept.
+    Raises ``InputError`` if no job has a submission time, or if a job is submitted later than the
+    replay accepts.
     """
     jobs = usable(jobs.lazy()).collect()
     if not jobs.height:

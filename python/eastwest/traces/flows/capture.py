@@ -1,9 +1,9 @@
 """Packet captures: pcap (both byte orders, µs and ns) and pcapng.
 
 Sources: the Internet-Drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. A capture can have
-fewer bytes of a packet than its length on the wire (snap length). A capture that ends inside a
-packet is read up to the packet before. A Simple Packet Block has no time: its packet gets the time
-of the packet before.
+fewer bytes of a packet than were on the wire (snap length). If a capture ends inside a packet, the
+packets before this packet are read. A Simple Packet Block has no time: the packet gets the time of
+the previous packet.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from eastwest.errors import InputError
 from eastwest.traces.flows.stream import Stream
 from eastwest.units import count
 
-#: Byte order, and nanoseconds per unit of the fraction of a second, by the magic number of pcap as
-#: bytes of the file.
+#: By the magic number at the start of a pcap file: (byte order for ``struct``, nanoseconds per unit
+#: of the sub-second part of a time stamp).
 _PCAP = {
     b"\xa1\xb2\xc3\xd4": (">", 1000),
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
@@ -26,7 +26,7 @@ _PCAP = {
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
 _SECTION = b"\x0a\x0d\x0d\x0a"
-#: Byte order of a section of pcapng, by the byte-order magic in its header.
+#: Byte order of a section of pcapng, for ``struct``, by the byte-order magic in the section header.
 _ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 #: Types of pcapng blocks: interface description, and packet (obsolete, simple, enhanced).
 _IDB, _OPB, _SPB, _EPB = 1, 2, 3, 6
@@ -36,12 +36,13 @@ MOST_PACKET = 1 << 20
 _MOST_BLOCK = 16 << 20
 #: Maximum number of interfaces of a section of pcapng.
 _MOST_INTERFACES = 65_536
-#: Options of an interface description: resolution of time stamps, and their offset in seconds.
+#: Codes of two options of an interface description: resolution of time stamps (``if_tsresol``), and
+#: offset of time stamps in seconds (``if_tsoffset``).
 _TSRESOL, _TSOFFSET = 9, 14
 
 
 class Captured(NamedTuple):
-    """Packet of a capture: its number, time, bytes and length."""
+    """Packet of a capture, not yet decoded: number, time, link-layer type, bytes and length."""
 
     #: Number of the packet in its file, from 1.
     number: int
@@ -57,15 +58,15 @@ class Captured(NamedTuple):
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file are those of a capture."""
+    """Whether the first bytes of a file (at least 12) are those of a pcap or pcapng capture."""
     return start[:4] in _PCAP or (start[:4] == _SECTION and start[8:12] in _ORDERS)
 
 
 def packets(stream: Stream, account: Account) -> Iterator[Captured]:
-    """Yield the packets of a capture up to its end, or to damage after which none can be found.
+    """Yield the packets of a capture up to the end, or up to damage that hides all later packets.
 
     Damage is reported to ``account``. Raises ``InputError`` if the file is not a capture, or if
-    ``account`` stops at damage.
+    ``account.stop`` is set and the file is damaged.
     """
     if stream.peek(4) in _PCAP:
         yield from _classic(stream, account)
@@ -118,7 +119,7 @@ class _Interface(NamedTuple):
 
 
 class _Blocks:
-    """Reader of the blocks of a pcapng file."""
+    """Reader of a pcapng file, which consists of blocks in sections."""
 
     def __init__(self, stream: Stream, account: Account) -> None:
         self.stream = stream
@@ -139,13 +140,17 @@ class _Blocks:
                 packet = self._packet(kind, body)
                 if packet is None:
                     self._wrong(
-                        "a packet block is damaged, or names an interface that was not described"
+                        "packet block that is damaged, or whose interface was not described before"
                     )
                     continue
                 yield packet
 
     def _block(self) -> tuple[int, bytes] | None:
-        """Return the type and body of the next block; None at the end or after damage."""
+        """Return (type, body) of the next block; None at the end of the file or after damage.
+
+        A section header also sets the byte order, and removes the interfaces of the previous
+        section.
+        """
         at = self.stream.at
         head = self.stream.take(8)
         if not head:
@@ -217,7 +222,7 @@ class _Blocks:
             length = struct.unpack(self.order + "I", body[:4])[0]
             captured = min(length, self.interfaces[0].snap or length)
             data = body[4 : 4 + captured]
-            then = "it gets the time of the packet before"
+            then = "it gets the time of the previous packet"
             self.account.note(
                 self.stream.name, self.number, "a packet block without a time", consequence=then
             )
@@ -243,10 +248,11 @@ def _cut(stream: Stream, account: Account, number: int) -> None:
 
 
 def _damaged(stream: Stream, account: Account, number: int, what: str, found: int) -> None:
-    """Report damage after which no packet can be found.
+    """Report damage that hides all later packets.
 
-    ``number`` is the number of the next packet, ``found`` the wrong length, or the position of the
-    damaged block. Raises ``InputError`` if damage stops the import.
+    ``number`` is the number of the next packet; ``what`` describes the damage; ``found`` is the
+    wrong length, or the position of the damaged block. Raises ``InputError`` if ``account.stop`` is
+    set.
     """
     then = "the packets before it are used"
     reason = f"{what} (the reader stopped at byte {stream.at:,} of the capture)"

@@ -1,14 +1,15 @@
 """Joins records of routers, or packets of captures, to the list of flows of a network.
 
-A flow is the payload that goes from one address and port to another by one protocol, up to a pause
-of more than the idle timeout. Records with the 5-tuple of a flow that follow it within the timeout
-are merged into it: routers export a long flow as several records (active timeout). If several
-observers (exporters, or captures that overlap in time) have the flow, the observer with the most
-packets counts; records of the others are left out.
+A flow is the payload that goes from one address and port to another address and port by one
+protocol, up to a pause of more than the idle timeout. Routers export a long flow as several records
+(active timeout), so records with one 5-tuple are merged into one flow if the pause between them is
+at most the idle timeout. If several observers (exporters, or captures that overlap in time) have a
+flow, only the observer with the most packets counts, and the records of the other observers are
+left out.
 
-Flow records count IP bytes. The payload is estimated: 20 bytes (IPv4) or 40 bytes (IPv6), and 32
-bytes (TCP with timestamps, RFC 7323) or 8 bytes (UDP) per packet are subtracted. Packets of a
-capture have their exact payload; retransmitted bytes count once.
+Flow records count IP bytes. The payload is estimated: for each packet, 20 bytes (IPv4) or 40 bytes
+(IPv6), and 32 bytes (TCP with timestamps, RFC 7323) or 8 bytes (UDP) are subtracted. For packets of
+a capture, the payload is exact; retransmitted bytes count once.
 
 With sampling at 1 in N, bytes and packets are multiplied by N. A flow of k packets is in the sample
 with probability 1 − (1 − 1/N)^k, and the relative error of a size with s sampled packets is at most
@@ -28,11 +29,11 @@ from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.units import count, percent, size
 
-#: Maximum number of flows that are held in memory.
+#: Maximum number of flows in memory, before flows are merged.
 MOST_FLOWS = 1_000_000
 #: Maximum number of different IP addresses in the records or packets.
 MOST_ADDRESSES = 1_000_000
-#: Maximum number of observers; an observer is an exporter with its source id, or a capture.
+#: Maximum number of observers; an observer is an exporter with one source id, or a capture.
 MOST_OBSERVERS = 65_536
 #: Largest flow, in payload bytes: a limit of ``kind = "flow-list"``.
 LARGEST = 10**15
@@ -43,8 +44,7 @@ PROTOCOLS = {TCP: "tcp", UDP: "udp"}
 #: Bytes of the transport header that are subtracted for each packet: TCP with timestamps (RFC
 #: 7323), UDP.
 _HEADERS = {TCP: 32, UDP: 8}
-#: Maximum number of gaps in the sequence numbers of a flow that are stored; the latest gaps are
-#: kept.
+#: Maximum number of stored gaps in the sequence numbers of a flow; the oldest gaps are removed.
 _MOST_GAPS = 32
 _WRAP, _HALF = 1 << 32, 1 << 31
 #: Half the width of a 95 % confidence interval, in standard deviations.
@@ -55,9 +55,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Wanted:
-    """Choices of the user for the list of flows."""
+    """Options of the user for the import of flows."""
 
-    #: Longest pause inside a flow in s.
+    #: Idle timeout in s: a longer pause ends a flow.
     idle_s: float = 15.0
     #: Sampling rate N (1 in N) that replaces the rate in the records; 0: the rate of the records.
     sampling: int = 0
@@ -67,13 +67,14 @@ class Wanted:
     least: int = 1
     #: Networks to which both ends must belong; empty: all addresses.
     within: Sequence[Network] = ()
-    #: Name or number of a host by its address; None: addresses are numbered in their order.
+    #: Name or number of a host, by the packed address; None: addresses are numbered in ascending
+    #: order.
     hosts: Mapping[bytes, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Flow of the list; its times are in s after the start of the first flow of the list."""
+    """Flow of a list: hosts, payload bytes, start and end in s after the first flow's start."""
 
     src: str
     dst: str
@@ -87,7 +88,7 @@ class Flow:
 
 @dataclass
 class FlowList:
-    """Flows, the addresses of their hosts, and reports on the records that were read."""
+    """Flows, the addresses of the hosts, and counts of the records or packets that were read."""
 
     flows: list[Flow]
     #: Address of each host, by the host's name or number.
@@ -110,12 +111,12 @@ class FlowList:
 
 
 class Part:
-    """Traffic of one 5-tuple at one observer; times in ns."""
+    """Traffic of one 5-tuple at one observer, without a pause above the idle timeout."""
 
     __slots__ = ("bytes", "end", "first", "gaps", "last", "packets", "rate", "records", "starts")
 
     def __init__(self, first: int, last: int, starts: bool) -> None:
-        #: Time of the first packet, in ns.
+        #: Time of the first packet in ns; ``last`` is that of the last packet.
         self.first = first
         self.last = last
         #: Whether a SYN of TCP begins this traffic, so that it is not joined to earlier traffic.
@@ -129,14 +130,15 @@ class Part:
         self.rate = 1
         #: For TCP: the next expected sequence number; −1 before the first segment.
         self.end = -1
-        #: For TCP: ranges of sequence numbers before ``end`` that are missing, as (first, behind
-        #: the last).
+        #: For TCP: missing ranges of sequence numbers before ``end``, as (first missing number,
+        #: first number after the range).
         self.gaps: list[tuple[int, int]] | None = None
 
     def segment(self, seq: int, length: int) -> int:
-        """Return the number of bytes in a TCP segment that the flow did not have before.
+        """Return how many payload bytes of a TCP segment are new; update ``end`` and ``gaps``.
 
-        ``seq`` is the sequence number of its first payload byte, ``length`` its payload in bytes.
+        ``seq`` is the sequence number of the first payload byte, ``length`` the number of payload
+        bytes.
         """
         if self.end < 0:
             self.end = (seq + length) % _WRAP
@@ -156,9 +158,9 @@ class Part:
         return fresh + self._filled(seq, min(length, back))
 
     def _filled(self, seq: int, length: int) -> int:
-        """Return the bytes of a segment that lie in gaps, and remove them from the gaps.
+        """Return how many bytes of a segment lie in ``gaps``; remove these bytes from ``gaps``.
 
-        ``seq`` is the sequence number of its first byte, ``length`` the number of its bytes.
+        ``seq`` is the sequence number of the first byte, ``length`` the number of bytes.
         """
         filled, left = 0, []
         for start, end in self.gaps or ():
@@ -178,27 +180,27 @@ class Part:
         return filled
 
 
-#: Key of a flow: number of source address, of destination address, protocol, source port,
-#: destination port.
+#: Key of a flow: number of the source address, number of the destination address, protocol, source
+#: port, destination port.
 Key = tuple[int, int, int, int, int]
 
 
 class _Whole(NamedTuple):
-    """Flow before its hosts get numbers: its key (addresses, protocol, ports) and traffic."""
+    """Flow before addresses are replaced by names of hosts: key (5-tuple) and traffic."""
 
     key: Key
     part: Part
 
     @property
     def connection(self) -> Key:
-        """Key of the connection of the flow, equal for both of its directions."""
+        """Key of the flow's connection: equal for the flows of both directions."""
         src, dst, protocol, sport, dport = self.key
         return min(self.key, (dst, src, protocol, dport, sport))
 
 
 @dataclass
 class Collector:
-    """Collects records and packets of all files, and turns them into a list of flows."""
+    """Collects records and packets of all files; ``finish`` returns the list of flows."""
 
     wanted: Wanted
     account: Account
@@ -215,7 +217,10 @@ class Collector:
     _of_packets: bool = False
 
     def observer(self, name: str) -> int:
-        """Return the number of an exporter or a capture; a new name gets a new number."""
+        """Return the number of the observer (exporter or capture) ``name``; a new name is added.
+
+        Raises ``InputError`` if there are too many observers.
+        """
         known = self._observers.get(name)
         if known is None:
             if len(self._observers) == MOST_OBSERVERS:
@@ -238,9 +243,9 @@ class Collector:
     ) -> None:
         """Add a flow record of a router.
 
-        ``place``: file and number of the record, for messages. ``ends``: source and destination
-        address, protocol, source and destination port. ``times_ns``: first and last packet.
-        ``ip_bytes``: with IP headers. ``rate``: sampling rate N (1 in N).
+        ``place``: (file, number of the record) for messages. ``ends``: (source address, destination
+        address, protocol, source port, destination port). ``times_ns``: times of the first and the
+        last packet. ``ip_bytes``: bytes with IP headers. ``rate``: sampling rate N (1 in N).
         """
         rate = self.wanted.sampling or rate
         key = self._key(place, ends)
@@ -263,11 +268,12 @@ class Collector:
         tcp: tuple[int, int] | None = None,
         rate: int = 1,
     ) -> None:
-        """Add a captured packet with ``payload`` bytes.
+        """Add a captured packet with ``payload`` bytes of TCP or UDP payload.
 
-        ``place``: file and number of the packet, for messages. ``ends``: source and destination
-        address, protocol, source and destination port. ``tcp``: sequence number and flags. Packets
-        sampled at 1 in ``rate`` have gaps in their sequence numbers, so all of their bytes count.
+        ``place``: (file, number of the packet) for messages. ``ends``: (source address, destination
+        address, protocol, source port, destination port). ``tcp``: (sequence number, flags), None
+        for other protocols. ``rate``: sampling rate N (1 in N); with sampling, retransmissions
+        cannot be recognised, so all payload bytes count.
         """
         rate = self.wanted.sampling or rate
         self._of_packets = True
@@ -297,10 +303,10 @@ class Collector:
             part.rate = max(part.rate, rate)
 
     def leave(self, place: tuple[str, int], reason: str, then: str = "it is left out") -> None:
-        """Count a record or packet that was read but belongs to no flow.
+        """Count a record or packet as left out, and report it.
 
-        ``place``: its file and number. ``reason`` and ``then``: texts for the report, with the
-        reason and the consequence.
+        ``place``: (file, number of the record). ``reason`` and ``then``: texts of the report for
+        the reason and the consequence.
         """
         self.records += 1
         self._left += 1
@@ -345,10 +351,11 @@ class Collector:
         return ""
 
     def _part(self, observer: int, key: Key, first: int, last: int, *, starts: bool) -> Part:
-        """Return the part of a flow to which traffic between these times belongs; it may be new.
+        """Return the ``Part`` to which traffic from ``first`` to ``last`` (ns) belongs.
 
-        ``first`` and ``last`` are in ns; with ``starts`` a SYN begins the traffic, so that the part
-        is new.
+        The current part of the flow is extended to these times. A new part begins if there is none,
+        after a pause above the idle timeout, or if ``starts`` is set because a SYN begins the
+        traffic. The record or packet is counted.
         """
         if last < first:
             first, last = last, first
@@ -376,7 +383,7 @@ class Collector:
     def finish(self, files: Sequence[str]) -> FlowList:
         """Return the list of flows of all records and packets added so far.
 
-        ``files`` are the names of the files, for messages. Raises ``InputError`` where no flow is
+        ``files`` are the names of the files, for messages. Raises ``InputError`` if no flow is
         left.
         """
         parts = [*self._done, *((o, key, part) for (o, key), part in self._open.items())]
@@ -387,7 +394,7 @@ class Collector:
         wholes = list(self._of_one_observer(self._merged(parts), name))
         merged = sum(whole.part.records - 1 for whole in wholes)
         if merged and not self._of_packets:
-            then = f"it is merged into its flow, up to a pause of {self.wanted.idle_s:g} s"
+            then = f"it is merged into the flow: the pause is at most {self.wanted.idle_s:g} s"
             reason = "record that continues a flow"
             self.account.note(name, 0, reason, rows=merged, consequence=then)
         wholes = self._enough(wholes, name)
@@ -399,9 +406,10 @@ class Collector:
         return self._listed(wholes, name)
 
     def _one_capture(self, parts: list[tuple[int, Key, Part]]) -> list[tuple[int, Key, Part]]:
-        """Return the parts; captures that follow each other in time count as one observer.
+        """Return ``parts`` with one observer for all captures, if the captures do not overlap.
 
-        A part is: number of its observer, key of its flow, traffic.
+        A part is (number of the observer, key of the flow, traffic). Captures that follow each
+        other in time, such as files of a ring buffer, come from one observer.
         """
         numbers = {n for name, n in self._observers.items() if name.startswith("capture ")}
         spans = sorted(self._spans[n] for n in numbers if n in self._spans)
@@ -412,10 +420,10 @@ class Collector:
         return [(one if o in numbers else o, key, part) for o, key, part in parts]
 
     def _merged(self, parts: Iterable[tuple[int, Key, Part]]) -> Iterator[tuple[int, Key, Part]]:
-        """Yield parts; parts of a flow are joined if their pause is at most the idle timeout.
+        """Yield the parts after joining those of one flow and observer with a short pause between.
 
-        A part is: number of its observer, key of its flow, traffic; they are sorted by key,
-        observer and time.
+        A pause is short if it is at most the idle timeout. A part is (number of the observer, key
+        of the flow, traffic). ``parts`` must be sorted by key, observer and time.
         """
         idle = round(self.wanted.idle_s * 1e9)
         before: tuple[int, Key, Part] | None = None
@@ -433,9 +441,10 @@ class Collector:
     def _of_one_observer(
         self, parts: Iterable[tuple[int, Key, Part]], name: str
     ) -> Iterator[_Whole]:
-        """Yield each flow as the observer with the most packets of this flow has seen it.
+        """Yield the flows; a flow of several observers comes from the one with the most packets.
 
-        ``name`` is the name of the files in reports.
+        ``parts`` are (number of the observer, key of the flow, traffic), sorted by key. ``name`` is
+        the name of the files in reports.
         """
         idle = round(self.wanted.idle_s * 1e9)
         names = {number: name for name, number in self._observers.items()}
@@ -454,12 +463,12 @@ class Collector:
                         yield _Whole(key, part)
                     else:
                         reason = "record or packet of a flow that another observer also has"
-                        then = "it is left out: only the observer with the most packets counts"
+                        then = "it is left out: per flow, the observer with the most packets counts"
                         self._left += part.records
                         self.account.note(name, 0, reason, names[observer], part.records, then)
 
     def _enough(self, wholes: list[_Whole], name: str) -> list[_Whole]:
-        """Return the flows with at least the minimum payload.
+        """Return the flows with at least the minimum payload; report the others.
 
         ``name`` is the name of the files in reports.
         """
@@ -476,9 +485,9 @@ class Collector:
         return kept
 
     def _paired(self, wholes: list[_Whole], name: str) -> Iterator[_Whole]:
-        """Yield only the flows in the direction of each connection that has more bytes.
+        """Yield for each connection only the flows of the direction with more bytes.
 
-        ``name`` is the name of the files in reports.
+        Flows of the other direction are reported; ``name`` is the name of the files in reports.
         """
         idle = round(self.wanted.idle_s * 1e9)
         wholes.sort(key=lambda w: (w.connection, w.part.first))
@@ -508,9 +517,9 @@ class Collector:
         share = _CONFIDENCE * error / sum(part.bytes for part in sampled)
         few = sum(1 for part in sampled if part.packets < 384)
         then = (
-            "sizes are estimates with 95 % confidence: the error of the sum of all bytes is "
-            f"{percent(min(1.0, share))}; it is more than 10 % for {count(few)} "
-            "flows with fewer than 384 samples; most flows of fewer than "
+            "sizes are estimates: with 95 % confidence, the error of the sum of all bytes is at "
+            f"most {percent(min(1.0, share))}; for {count(few)} flows with fewer than 384 samples, "
+            "the error of the size can be more than 10 %; most flows of fewer than "
             f"{count(self.rate)} packets are missing"
         )
         reason = (
@@ -540,7 +549,7 @@ class Collector:
             if part.bytes > LARGEST:
                 reason = "flow of more than 1,000 TB"
             elif part.first - began > LATEST_S * 1e9:
-                reason = "flow of more than 480 h after the first"
+                reason = "flow that starts more than 480 h after the first flow"
             if reason:
                 self._left += part.records
                 self.account.note(name, 0, reason, consequence="it is left out")
@@ -571,7 +580,7 @@ class Collector:
 
 
 def told(found: FlowList) -> str:
-    """Return a summary of the flows as one line of text."""
+    """Return one line of text: number of flows, sum of their payload, number of hosts."""
     payload = size(sum(each.bytes for each in found.flows))
     return f"{count(len(found.flows))} flows of {payload}, {count(len(found.hosts))} hosts"
 
@@ -587,9 +596,10 @@ def _join(part: Part, later: Part) -> None:
 def _overlapping(
     found: list[tuple[int, Key, Part]], idle: int
 ) -> Iterator[list[tuple[int, Key, Part]]]:
-    """Yield groups of parts that overlap in time, or are at most ``idle`` ns apart.
+    """Yield lists of parts that overlap in time, or are at most ``idle`` ns apart.
 
-    ``found`` is sorted by the time of the first packet.
+    A part is (number of the observer, key of the flow, traffic). ``found`` must be sorted by the
+    time of the first packet.
     """
     group: list[tuple[int, Key, Part]] = []
     last = 0

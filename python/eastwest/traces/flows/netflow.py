@@ -1,13 +1,13 @@
 """Export messages of NetFlow v5, NetFlow v9 (RFC 3954) and IPFIX (RFC 7011).
 
-In a file, messages follow each other: export packets written one after the other, or the IPFIX file
+A file is a sequence of messages: export packets written one after the other, or the IPFIX file
 format (RFC 5655). A v9 message does not state its length: it ends where the number of the next set
-would be 2 to 255, which no set of v9 has; 9, for example, is the version of the next message.
-Fields have the numbers of IANA's registry *IP Flow Information Export Entities*.
+would be 2 to 255, because no set of v9 has such a number, but the version of the next message, 9,
+has. Fields have the numbers of IANA's registry *IP Flow Information Export Entities*.
 
-Templates and sampling rates belong to an exporter and its source or observation domain. A data set
-whose template has not been seen before is left out. A biflow (RFC 5103, reverse counters of
-enterprise 29305) or a record with counters of initiator and responder becomes two records.
+Templates and sampling rates belong to an exporter and one of its source ids or observation domains.
+A data set that comes before its template is left out. A biflow (RFC 5103, reverse counters of
+enterprise 29305), or a record with counters of initiator and responder, becomes two records.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ V5, V9, IPFIX = 5, 9, 10
 #: Size in bytes of the header of an export message, by version.
 _HEADS = {V5: 24, V9: 20, IPFIX: 16}
 _V5_RECORD = struct.Struct(">4s4s8xIIIIHHxxB9x")
-#: Maximum number of records in a v5 message; of templates and samplers, all exporters together; and
-#: of fields in a template.
+#: Maximum number of records in a v5 message, of templates and samplers of all exporters together,
+#: and of fields in a template.
 _MOST_V5, _MOST_TEMPLATES, _MOST_FIELDS = 1000, 50_000, 2000
 #: Maximum size of a v9 message, in bytes.
 _MOST_V9 = 1 << 20
@@ -33,10 +33,10 @@ _MOST_V9 = 1 << 20
 _REVERSE = 29305
 #: Length in a template that means a variable length (RFC 7011, section 7).
 _VARIABLE = 0xFFFF
-#: Our names of the fields that state a sampling rate, by their number in IANA's registry.
+#: Fields that state a sampling rate: name in this module, by the number in IANA's registry.
 _SAMPLING = {34: "interval", 50: "interval", 305: "sampled", 306: "space", 309: "size"}
 _SAMPLING |= {310: "population", 311: "probability", 48: "sampler", 302: "sampler"}
-#: Our names of all fields that are read, by their number in IANA's registry; other fields are
+#: All fields that are read: name in this module, by the number in IANA's registry; other fields are
 #: skipped.
 _FIELDS = {
     1: "bytes",
@@ -78,11 +78,11 @@ _FIELDS = {
     322: "seen_s",
     323: "seen_ms",
 } | _SAMPLING
-#: Our names of the fields that count the reverse direction of a biflow, by their number.
+#: Fields that count the reverse direction of a biflow: name in this module, by the field's number.
 _REVERSE_FIELDS = {1: "back_bytes", 2: "back_packets", 85: "back_bytes", 86: "back_packets"}
 _REVERSE_FIELDS |= {23: "back_bytes", 24: "back_packets"}
 _MS, _S = 10**6, 10**9
-#: Seconds between 1900, where NTP time begins, and 1970.
+#: Seconds from 1 January 1900, where NTP time begins, to 1 January 1970.
 _NTP = 2_208_988_800
 _CUT = "the file ends inside a message"
 
@@ -106,19 +106,19 @@ class _Template(NamedTuple):
 
 @dataclass
 class _Exporter:
-    """Templates and sampling rates of one exporter with its source id or observation domain."""
+    """Templates and sampling rates of an exporter for one source id or observation domain."""
 
-    #: Number of the exporter in the collector, with its source id or observation domain.
+    #: Number of the exporter, with the source id or observation domain, in the collector.
     observer: int
     templates: dict[int, _Template] = field(default_factory=dict)
     #: Sampling rate N (1 in N) by number of the sampler; a rate without a sampler has the number 0.
     rates: dict[int, int] = field(default_factory=dict)
-    #: Start of the exporter's clock in ns since 1970, if IPFIX states it; else None.
+    #: Start of the exporter's uptime clock in ns since 1970, if IPFIX states it; else None.
     booted_ns: int | None = None
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes are those of an export message."""
+    """Whether the first bytes of a file or payload are a NetFlow or IPFIX export message."""
     if len(start) < 20:
         return False
     version, second = (int.from_bytes(start[at : at + 2], "big") for at in (0, 2))
@@ -134,7 +134,7 @@ def looks_like(start: bytes) -> bool:
 
 
 class Reader:
-    """Reader of export messages: passes their flow records to a collector."""
+    """Reader of NetFlow and IPFIX export messages: adds the flow records to a collector."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
@@ -143,7 +143,7 @@ class Reader:
         self._templates = 0
 
     def raw(self, stream: Stream) -> None:
-        """Read a file of export messages, one after the other."""
+        """Read all messages of a file, and add the records to the collector."""
         number = 0
         while stream.peek(1):
             number += 1
@@ -168,9 +168,9 @@ class Reader:
         *,
         cut: bool = False,
     ) -> None:
-        """Read one message, and pass its records to the collector.
+        """Read one message, and add the records to the collector.
 
-        ``place``: file and number of the message, for reports. ``exporter``: address of its sender;
+        ``place``: (file, number of the message) for reports. ``exporter``: address of the sender;
         empty if unknown. ``cut``: the file ends inside the message, so missing parts are no error.
         """
         version = int.from_bytes(data[:2], "big")
@@ -203,9 +203,9 @@ class Reader:
         return known
 
     def counted_template(self, place: tuple[str, int]) -> bool:
-        """Count a new template or sampler; return whether it may be stored.
+        """Count a new template or sampler; return False if there are too many to store it.
 
-        ``place`` is the file and number of the message, for the report if there are too many.
+        ``place`` is (file, number of the message) for the report if there are too many.
         """
         self._templates += 1
         if self._templates > _MOST_TEMPLATES:
@@ -228,10 +228,8 @@ class Reader:
             at = 24 + 48 * number
             if at + 48 > len(data):
                 if not cut:
-                    reason = (
-                        "message of v5 with fewer records than this number, which its header states"
-                    )
-                    self.account.bad(*place, reason, str(records))
+                    reason = "message of NetFlow v5 with fewer records than its header states"
+                    self.account.bad(*place, reason, f"{records} stated records")
                 return
             src, dst, packets, octets, first, last, sport, dport, protocol = _V5_RECORD.unpack_from(
                 data, at
@@ -242,7 +240,7 @@ class Reader:
 
 
 class _Sets:
-    """Reader of the sets of one message of v9 or IPFIX."""
+    """Reader of the sets (templates and data) in one message of NetFlow v9 or IPFIX."""
 
     def __init__(
         self,
@@ -262,18 +260,17 @@ class _Sets:
         self.place = place
 
     def read(self, data: bytes, at: int, *, cut: bool) -> None:
-        """Read the sets of a message from position ``at``, in bytes from its start.
+        """Read the sets of the message ``data`` from byte ``at`` on.
 
-        ``cut``: the file ends inside the message, so an incomplete set is no error.
+        Templates are stored, and flow records are added to the collector. ``cut``: the file ends
+        inside the message, so an incomplete set is no error.
         """
         first_template = 0 if self.version == V9 else 2
         while at + 4 <= len(data):
             number, length = struct.unpack_from(">HH", data, at)
             if length < 4 or at + length > len(data):
                 if not cut:
-                    reason = (
-                        "message with a set that is shorter than 4 bytes or longer than the rest"
-                    )
+                    reason = "message with a set of less than 4 bytes, or longer than the message"
                     self.account.bad(*self.place, reason, f"set {number} of {length} bytes")
                     return
                 length = len(data) - at
@@ -316,9 +313,10 @@ class _Sets:
         return None
 
     def _fields(self, body: bytes, at: int, fields: int) -> Iterator[tuple[str, int, bool]]:
-        """Yield (name, length, whether it has an enterprise number) of each field of a template.
+        """Yield (name, length in bytes, whether the field has an enterprise number) of each field.
 
-        ``at`` is the position of the first field in ``body``, ``fields`` their number.
+        The fields are those of a template; the name is empty for a field that is skipped. ``at`` is
+        the position of the first field in ``body``, ``fields`` the number of fields.
         """
         for _ in range(fields):
             if at + 4 > len(body):
@@ -352,20 +350,20 @@ class _Sets:
         self.exporter.templates[number] = _Template(tuple(named), size, variable, options)
 
     def _bad_template(self, number: int) -> None:
-        self.account.bad(*self.place, "the template of this number is damaged", str(number))
+        self.account.bad(*self.place, "template that is damaged", f"template {number}")
 
     def _records(self, number: int, body: bytes) -> None:
         template = self.exporter.templates.get(number)
         if template is None:
-            reason = "data set whose template, of this number, is missing"
-            then = "it is left out: no such template came before it"
-            self.account.note(*self.place, reason, str(number), consequence=then)
+            reason = "data set whose template did not come before it"
+            then = "it is left out: without the template, its fields are not known"
+            self.account.note(*self.place, reason, f"template {number}", consequence=then)
             return
         if template.size == 0:
             self.account.bad(
                 *self.place,
-                "template, of this number, whose records have a size of 0 bytes",
-                str(number),
+                "template whose records have a size of 0 bytes",
+                f"template {number}",
             )
             return
         at = 0
@@ -382,7 +380,10 @@ class _Sets:
                 self._record(values)
 
     def _sampler(self, values: Mapping[str, bytes]) -> None:
-        """Store the sampling rate and the start of the clock that an options record states."""
+        """Store the sampling rate and the start of the uptime clock from an options record.
+
+        ``values`` are the fields of the record, by name.
+        """
         if "up_since_ms" in values:
             self.exporter.booted_ns = _int(values["up_since_ms"]) * _MS
         rate = _rate(values)
@@ -441,7 +442,11 @@ class _Sets:
         return next(iter(rates.values())) if len(rates) == 1 else 1
 
     def _times(self, values: Mapping[str, bytes]) -> tuple[int, int]:
-        """Return the times of the first and last packet of a record, in ns since 1970."""
+        """Return (time of the first packet, time of the last packet) of a record, in ns since 1970.
+
+        ``values`` are the fields of the record, by name. A record without times gets the time of
+        its message, with a note.
+        """
         first, last = self._time(values, "first"), self._time(values, "last")
         if first is None and last is None:
             seen = _int(values.get("seen_ms", b"")) * _MS or _int(values.get("seen_s", b"")) * _S
@@ -479,7 +484,7 @@ class _Sets:
 
 
 def _counted(values: Mapping[str, bytes]) -> tuple[int | None, int | None]:
-    """Return the numbers of IP bytes and of packets in a record; None for a missing number."""
+    """Return (IP bytes, packets) that a flow record counts; None for a missing number."""
     for octets, packets in (
         ("bytes", "packets"),
         ("total_bytes", "total_packets"),
@@ -507,9 +512,10 @@ def _rate(values: Mapping[str, bytes]) -> int:
 
 
 def _values(template: _Template, body: bytes, at: int) -> tuple[dict[str, bytes], int]:
-    """Return the known fields of a record by name, and the position after the record.
+    """Return (values of the known fields of a record by name, position after the record).
 
-    ``at`` is the position of the record in ``body``, the content of a set.
+    ``at`` is the position of the record in ``body``, the content of a data set. If the position is
+    beyond the end of ``body``, the record is damaged.
     """
     values: dict[str, bytes] = {}
     for name, length in template.fields:
@@ -532,12 +538,12 @@ def _int(value: bytes) -> int:
 
 
 def _after(first: int, last: int) -> int:
-    """Return the uptime ``last`` in ms, plus 2³² if its counter wrapped after ``first``."""
+    """Return the uptime ``last`` in ms, plus 2³² if the 32-bit counter wrapped after ``first``."""
     return last if last >= first else last + (1 << 32)
 
 
 def _one(stream: Stream) -> tuple[bytes, str]:
-    """Return the next message of a file, and the reason why it is unusable, or an empty text."""
+    """Return (next message of a file, reason why it is unusable); the reason is empty if usable."""
     head = stream.peek(24)
     version = int.from_bytes(head[:2], "big")
     second = int.from_bytes(head[2:4], "big")

@@ -1,9 +1,10 @@
 """Text of nfdump: ``-o csv``, ``pipe``, ``line``, ``long``, ``extended`` and ``biline``.
 
-CSV is read by the names in its first line. nfdump prints local times without a time zone; they are
-treated as UTC. ``csv`` has whole seconds, ``pipe`` and the others milliseconds. ``line``, ``long``,
-``extended`` and ``biline`` round sizes above a million to tenths of a unit (``12.6 M``) unless
-nfdump has ``-N``, and shorten IPv6 addresses unless it has ``-6``; shortened addresses are refused.
+Columns of CSV are found by the names in the first line. nfdump prints local times without a time
+zone; they are treated as UTC. ``csv`` has whole seconds, the other formats have milliseconds. In
+``line``, ``long``, ``extended`` and ``biline``, sizes above a million are rounded to tenths of a
+unit (``12.6 M``) unless nfdump was called with ``-N``, and IPv6 addresses are shortened unless it
+was called with ``-6``. Shortened addresses are refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from eastwest.traces.source import Source
 
 _MOST_LINE = 1 << 16
 _MOST = 1 << 63
-#: Names of columns in nfdump's CSV, by the meaning that this reader gives them.
+#: Names that a column of nfdump's CSV can have, by the name of the column in this module.
 _NAMES = {
     "first": ("ts", "firstSeen", "first"),
     "last": ("te", "lastSeen", "last"),
@@ -35,7 +36,7 @@ _NAMES = {
     "back_bytes": ("obyt", "outBytes"),
     "router": ("ra", "exporterIP"),
 }
-#: Columns without which a line is not a heading of nfdump's CSV.
+#: Columns that a heading of nfdump's CSV must have.
 _NEEDED = ("first", "src", "dst", "sport", "dport", "protocol", "packets", "bytes")
 _PROTOCOLS = {"TCP": 6, "UDP": 17}
 _DATE = re.compile(rb"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
@@ -46,8 +47,8 @@ _UNITS = {b"K": 10**3, b"M": 10**6, b"G": 10**9, b"T": 10**12}
 _PIPE = re.compile(rb"(2|10)\|\d{1,14}\|")
 _HEADING = re.compile(rb"Date (first seen|flow start)")
 _ROW = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-#: Positions of packets and bytes among the columns after both addresses, by the number of columns
-#: after the addresses.
+#: (Position of packets, position of bytes) among the columns after both addresses, by the number of
+#: these columns.
 _AFTER = {3: (0, 1), 5: (2, 3), 8: (2, 3)}
 
 
@@ -62,7 +63,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, collector: Collector) -> None:
-    """Read the records of a file into a collector."""
+    """Read the records of a file of nfdump, and add them to a collector."""
     reader: Callable[[bytes, int], str] | None = None
     rows = _Rows(source.name, collector)
     for number, line in source.lines(_MOST_LINE):
@@ -86,7 +87,7 @@ def read(source: Source, collector: Collector) -> None:
 
 
 class _Traffic(NamedTuple):
-    """Traffic of a record: addresses, protocol and ports; times of first and last packet in ns."""
+    """5-tuple of a record, and the times of its first and last packet in ns since 1970."""
 
     ends: tuple[bytes, bytes, int, int, int]
     times_ns: tuple[int, int]
@@ -100,9 +101,9 @@ class _Rows:
         self.observer = collector.observer("text")
 
     def reader(self, first: bytes) -> tuple[Callable[[bytes, int], str], bool]:
-        """Return the method that reads the format of ``first``, and whether this is a heading.
+        """Return (method that reads rows of the file's format, whether ``first`` is a heading).
 
-        ``first`` is a line of the text: a heading, or a row if the text has no heading.
+        ``first`` is the first line of the file: a heading, or a row if there is no heading.
         """
         columns = _columns(first)
         if columns is not None:
@@ -117,17 +118,17 @@ class _Rows:
     ) -> None:
         """Add one record to the collector.
 
-        ``number``: its line; ``octets``: IP bytes; ``observer``: number of the router, None if the
-        record names none.
+        ``number``: line of the record; ``octets``: IP bytes; ``observer``: number of the router in
+        the collector, None if the record names no router.
         """
         at = self.observer if observer is None else observer
         place = (self.name, number)
         self.collector.flow_record(place, at, *traffic, octets, packets, 1)
 
     def comma(self, text: bytes, number: int) -> str:
-        """Read a row of CSV; return why it is unusable, or an empty text.
+        """Add a row of CSV to the collector; return the reason if it is unusable, else empty.
 
-        ``number`` is the number of its line.
+        ``number`` is the line number of the row.
         """
         cells = [cell.strip() for cell in text.split(b",")]
         if len(cells) <= max(self.columns.values()):
@@ -150,9 +151,10 @@ class _Rows:
         return ""
 
     def pipe(self, text: bytes, number: int) -> str:
-        """Read a row of ``-o pipe``, whose cells are all numbers; return why it is unusable.
+        """Add a row of ``-o pipe`` to the collector.
 
-        ``number`` is the number of its line; the result is empty if the row is usable.
+        All cells of the format are whole numbers. ``number`` is the line number of the row. The
+        result is the reason if the row is unusable, else empty.
         """
         cells = text.split(b"|")
         if len(cells) not in {22, 24}:
@@ -178,10 +180,10 @@ class _Rows:
         return ""
 
     def line(self, text: bytes, number: int) -> str:
-        """Read a row of ``-o line``, ``long``, ``extended`` or ``biline``.
+        """Add a row of ``-o line``, ``long``, ``extended`` or ``biline`` to the collector.
 
-        ``number`` is the number of its line. The result is the reason why the row is unusable, or
-        an empty text.
+        ``number`` is the line number of the row. The result is the reason if the row is unusable,
+        else empty.
         """
         words = text.split()
         arrow = next((w for w in (b"->", b"<->") if w in words), b"")
@@ -218,7 +220,10 @@ class _Rows:
 
 
 def _columns(line: bytes) -> dict[str, int] | None:
-    """Return the positions of columns by their meaning; None if a line is not a heading of CSV."""
+    """Return the position of each known column in a heading of CSV, by the names of ``_NAMES``.
+
+    The result is None if the line is not a heading of nfdump's CSV.
+    """
     names = [name.strip().decode("utf-8", "replace") for name in line[:4096].split(b",")]
     found = {
         meaning: names.index(name)
@@ -236,7 +241,11 @@ def _turned(traffic: _Traffic) -> _Traffic:
 def _ends(
     src: bytes, dst: bytes, protocol: bytes, sport: bytes, dport: bytes
 ) -> tuple[bytes, bytes, int, int, int] | str:
-    """Return addresses, protocol and ports of a row, or the reason why it is unusable."""
+    """Return (source address, destination address, protocol, source port, destination port).
+
+    The addresses are packed. If a value of the row is not valid, the result is a text with the
+    reason.
+    """
     name = protocol.decode("ascii", "replace").upper()
     number = _PROTOCOLS.get(name, int(name) if name.isascii() and name.isdigit() else 0)
     ports = [_whole(port) for port in (sport, dport)]
@@ -259,9 +268,9 @@ def _ends(
 
 
 def _port(word: bytes) -> tuple[bytes, bytes]:
-    """Return address and port of ``10.0.0.1:80`` or ``2001:db8::1.80``.
+    """Return (address, port) from a text such as ``10.0.0.1:80`` or ``2001:db8::1.80``.
 
-    In rows of ICMP a dot follows an IPv4 address, too.
+    In rows of ICMP, a dot and not a colon separates an IPv4 address from its port.
     """
     if word.count(b":") == 1:
         address, _, port = word.partition(b":")
@@ -271,7 +280,10 @@ def _port(word: bytes) -> tuple[bytes, bytes]:
 
 
 def _counts(words: list[bytes]) -> Iterator[bytes]:
-    """Yield the numbers in the words after the addresses; a unit is joined to its number."""
+    """Yield each number in ``words``, followed by a space and its unit if it has one (``12.6 M``).
+
+    ``words`` are those after the addresses of a row.
+    """
     held = b""
     for word in words:
         if word in _UNITS and held:
@@ -298,7 +310,7 @@ def _whole(text: bytes) -> int | None:
 
 
 def _time(text: bytes) -> int | None:
-    """Return the time of a text in ns since 1970; None if it is no time. A date is taken as UTC."""
+    """Return a time in ns since 1970 from a date (as UTC) or a number of s or ms; else None."""
     if (only := _whole(text)) is not None:
         # large numbers are milliseconds, others seconds
         return only * 10**6 if only > 10**11 else only * 10**9
@@ -314,7 +326,7 @@ def _time(text: bytes) -> int | None:
 
 
 def _duration(text: bytes) -> int | None:
-    """Return a duration in ns: ``2.856`` in s, or ``1d 00:00:02.856``."""
+    """Return a duration in ns from ``2.856`` (seconds) or ``1d 00:00:02.856``; else None."""
     found = _DURATION.fullmatch(text.strip())
     if found is None:
         return None

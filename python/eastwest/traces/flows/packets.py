@@ -1,9 +1,9 @@
-"""Headers of packets: from the link layer to the ports and the payload of TCP and UDP.
+"""Decoder of packet headers: addresses, ports and payload length of TCP and UDP.
 
-Link layers: Ethernet with VLAN tags (IEEE 802.1Q and 802.1ad) and MPLS labels, Linux cooked (SLL
-and SLL2), raw IP, BSD loopback. IPv4 with options, IPv6 with extension headers. The payload is
-computed from the lengths in the headers, so a short snap length does not change it. Tunnelled
-packets count as traffic between the outer addresses.
+Known link layers are Ethernet with VLAN tags (IEEE 802.1Q and 802.1ad) and MPLS labels, Linux
+cooked (SLL and SLL2), raw IP, and BSD loopback. IPv4 may have options, IPv6 may have extension
+headers. The payload length is computed from the lengths in the headers, so a short snap length does
+not change it. Tunnelled packets count as traffic between the outer addresses.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TAGS = {0x8100, 0x88A8, 0x9100, 0x9200}
 _MPLS = {0x8847, 0x8848}
 #: EtherTypes of IPv4 and IPv6.
 _IP4, _IP6 = 0x0800, 0x86DD
-#: Maximum number of VLAN tags, MPLS labels and extension headers of a packet.
+#: Maximum number of VLAN tags, of MPLS labels, and of extension headers that are skipped.
 _MOST_TAGS = 8
-#: Numbers of IPv6 extension headers: hop-by-hop, routing, destination options, mobility and others;
-#: fragment; authentication.
+#: Numbers of IPv6 extension headers: those with a length in units of 8 bytes (hop-by-hop, routing,
+#: destination options, mobility and others), fragment, authentication.
 _EXTENSIONS, _FRAGMENT, _AUTHENTICATION = {0, 43, 60, 135, 139, 140}, 44, 51
 _TCP, _UDP = 6, 17
 _NO_IP = "frame without IP, for example ARP or LLDP"
@@ -33,16 +33,16 @@ FRAGMENT = "fragment of an IP datagram other than the first"
 
 
 class Packet(NamedTuple):
-    """Packet of TCP or UDP; packets of other protocols have ports of 0 and no payload."""
+    """Decoded IP packet; for other protocols than TCP and UDP, ports and payload are 0."""
 
     src: bytes
     dst: bytes
     protocol: int
     sport: int
     dport: int
-    #: Payload of TCP or UDP in bytes, from the lengths in the headers.
+    #: Payload of TCP or UDP in bytes, computed from the lengths in the headers.
     payload: int
-    #: Sequence number and flags of TCP; None for other protocols.
+    #: (Sequence number, flags) of TCP; None for other protocols.
     tcp: tuple[int, int] | None
     #: Position of the payload in the captured bytes of the packet.
     at: int
@@ -54,10 +54,10 @@ class Packet(NamedTuple):
 
 
 def decode(link: int, data: bytes, length: int) -> Packet | str:
-    """Return the packet in captured bytes, or the reason why it is left out.
+    """Return the decoded packet, or a text with the reason why the packet is left out.
 
-    ``link`` is the link-layer type (tcpdump.org), ``data`` the captured bytes from its header on,
-    ``length`` the number of bytes on the wire.
+    ``link`` is the link-layer type (tcpdump.org), ``data`` the captured bytes from the link-layer
+    header on, ``length`` the number of bytes on the wire.
     """
     try:
         at = _network(link, data)
@@ -79,9 +79,9 @@ def known_link(link: int) -> bool:
 
 
 def _network(link: int, data: bytes) -> int | str:
-    """Return the position of the IP header, or the reason why there is none.
+    """Return the position of the IP header in ``data``, or a text with the reason if there is none.
 
-    ``link`` is the link-layer type, ``data`` the captured bytes from its header on.
+    ``link`` is the link-layer type, ``data`` the captured bytes from the link-layer header on.
     """
     if link == ETHERNET:
         return _after_type(data, 12)
@@ -98,7 +98,7 @@ def _network(link: int, data: bytes) -> int | str:
 
 
 def _after_type(data: bytes, at: int) -> int | str:
-    """Return the position after a frame's EtherType, tags and labels.
+    """Return the position of the IP header after EtherType, VLAN tags and MPLS labels of a frame.
 
     The result is a text with the reason if no IP header follows. ``at`` is the position of the
     EtherType in ``data``.
@@ -167,9 +167,10 @@ def _ipv6(data: bytes, at: int, length: int) -> Packet | str:
 def _transport(
     data: bytes, at: int, src: bytes, dst: bytes, protocol: int, rest: int, *, more: bool
 ) -> Packet | str:
-    """Return the packet whose transport header is at ``at``.
+    """Return the packet whose transport header is at position ``at`` of ``data``.
 
-    Header and payload have ``rest`` bytes.
+    ``rest`` is the length in bytes of transport header and payload. ``more``: further fragments of
+    the IP datagram follow. If the header is damaged, the result is a text with the reason.
     """
     if protocol == _TCP:
         sport, dport, seq, offset, flags = struct.unpack_from(">HHI4xBB", data, at)

@@ -1,4 +1,4 @@
-"""Reads files of one format into a list of flows, and writes the list with hosts and a report."""
+"""Import of a list of flows from files of one format; writing of the list, hosts and a report."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from eastwest.traces.flows.stream import Stream
 from eastwest.traces.source import Source, Told
 from eastwest.units import clean, count
 
-#: Formats of flow records and packets, by their name for ``--format``, each with a description.
+#: Description of each format of flow records and packets, by the format's name for ``--format``.
 SOURCES = {
     "nfdump": "text of nfdump: csv, pipe, line, long, extended or biline",
     "netflow": "export messages of NetFlow v5, v9 or IPFIX, in files or in a capture",
     "sflow": "datagrams of sFlow v5, in files or in a capture",
     "pcap": "traffic in a capture (pcap, pcapng)",
 }
-#: Number of bytes of a file, and number of packets of a capture, from which the format is
-#: recognised.
+#: Number of first bytes of a file, and number of first packets of a capture, from which the format
+#: is recognised.
 _START, _FIRST_PACKETS = 4096, 1000
-#: Minimum share of export messages among the first packets of a capture that was made at a
-#: collector.
+#: If at least this share of the first packets of a capture are export messages, the capture was
+#: made at a collector.
 _EXPORTS = 0.9
 _NFCAPD = (b"\x0c\xa5", b"\xa5\x0c")
 _MOST_HOSTS_BYTES, _MOST_HOSTS = 64 << 20, 1_000_000
@@ -40,8 +40,9 @@ _UDP = 17
 def sniff(path: Path) -> str:
     """Return the format of a file: a key of ``SOURCES``, or ``htsim`` for any other file.
 
-    If the first packets of a capture are export messages, it was made at a collector, and the
-    format is that of the messages.
+    If the first packets of a capture are export messages, the capture was made at a collector, and
+    the format is that of the messages. Raises ``InputError`` for an empty file, or a binary file of
+    nfdump.
     """
     with Source(path) as source:
         start = source.peek(_START)
@@ -62,7 +63,7 @@ def sniff(path: Path) -> str:
 
 
 def _of_capture(stream: Stream) -> str:
-    """Return the content of a capture: ``netflow`` or ``sflow`` messages, or traffic (``pcap``)."""
+    """Return what a capture contains: ``netflow`` or ``sflow`` messages, or traffic (``pcap``)."""
     seen = {"pcap": 0, "netflow": 0, "sflow": 0}
     for each in islice(capture.packets(stream, Account(stop=False)), _FIRST_PACKETS):
         found = packets.decode(each.link, each.data, each.length)
@@ -84,11 +85,12 @@ def read(
     stop: bool = True,
     told: Told | None = None,
 ) -> FlowList:
-    """Return the flows of files of one format.
+    """Return the list of flows from the records or packets of files of one format.
 
-    ``told`` is called with the file's name and the share read. Raises ``InputError`` with the place
-    where a file is damaged; without ``stop``, damaged records are left out and counted. A truncated
-    file is read up to its end.
+    ``source_format`` is a key of ``SOURCES``, or ``auto``; ``wanted`` has the user's options.
+    ``told``, for progress, is called with a file's name and the share that was read, 0 to 1. Raises
+    ``InputError`` with the place where a file is damaged; without ``stop``, damaged records are
+    left out and counted. A truncated file is read up to its end.
     """
     if not files:
         raise InputError("no file was given")
@@ -157,10 +159,10 @@ def _sflow(collector: Collector) -> _Reader:
 def _datagrams(
     stream: Stream, collector: Collector, looks_like: Callable[[bytes], bool]
 ) -> Iterator[tuple[capture.Captured, packets.Packet, bytes]]:
-    """Yield the export messages in the UDP packets of a capture; other packets are counted.
+    """Yield (captured packet, decoded headers, export message) for each message in a capture.
 
-    An item is: captured packet, its headers, and the message. ``looks_like`` recognises a message
-    by its first bytes.
+    Messages are the payload of UDP packets; other packets are counted in the collector's account.
+    ``looks_like`` recognises a message by its first bytes.
     """
     account = collector.account
     for each in capture.packets(stream, account):
@@ -211,9 +213,10 @@ _READERS: dict[str, Callable[[Collector], _Reader]] = {
 
 
 def read_hosts(path: Path) -> dict[bytes, str]:
-    """Return the name or number of each host by address, from a CSV file.
+    """Return the name or number of each host, by its packed address, from a CSV file.
 
-    The columns are ``host`` and ``address``; a host may have several addresses.
+    The columns are ``host`` and ``address``; a host may have several addresses. Raises
+    ``InputError`` if a row is not valid.
     """
     if not path.is_file():
         raise InputError(f"{path} is not a file")
@@ -258,7 +261,10 @@ def read_hosts(path: Path) -> dict[bytes, str]:
 
 
 def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Return the networks of texts such as ``10.0.0.0/8``; raise ``InputError`` for other texts."""
+    """Return the networks that the texts of ``--within`` name, such as ``10.0.0.0/8``.
+
+    Raises ``InputError`` if a text is not a network.
+    """
     try:
         return [ipaddress.ip_network(text, strict=False) for text in texts]
     except ValueError as error:
@@ -268,17 +274,17 @@ def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv
 
 
 def beside(out: Path) -> tuple[Path, Path]:
-    """Return the paths of the two files beside a list of flows ``out``.
+    """Return the paths of the two files that are written next to the list of flows ``out``.
 
-    They are the CSV file of its hosts, and the JSON file that reports what the import left out.
+    They are (CSV file of the hosts, JSON file with the report on records that were left out).
     """
     return out.with_name(f"{out.stem}.hosts.csv"), out.with_name(f"{out.stem}.account.json")
 
 
 def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
-    """Write a list of flows as CSV to ``out``, and beside it the two files of ``beside``.
+    """Write a list of flows as CSV to ``out``, and hosts and report to the files of ``beside``.
 
-    ``files`` are the files from which the flows come.
+    ``files`` are the files from which the flows were imported; the report names them.
     """
     hosts, account = beside(out)
     made = io.StringIO()
@@ -309,5 +315,5 @@ def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
 
 
 def shown(found: FlowList) -> str:
-    """Return as one line of text how many records are in the flows."""
+    """Return one line of text: how many of the records or packets are in the flows."""
     return f"{count(found.used)} of {count(found.records)} records or packets are in these flows"

@@ -1,9 +1,9 @@
 """Datagrams of sFlow version 5 (sflow.org, *sFlow Version 5*, July 2004).
 
-A flow sample has the start of one packet, sampled at 1 in ``sampling rate``. Raw headers (format 1)
-and sampled IPv4 and IPv6 (formats 3 and 4) are read; counter samples and other records have no
-packets. Datagrams have no date: the time of a sample is the time at which its datagram was
-captured, or else the uptime of the agent.
+A flow sample has the first bytes of one packet, sampled at 1 in ``sampling rate``. Records with raw
+headers (format 1), sampled IPv4 and sampled IPv6 (formats 3 and 4) are read. Counter samples and
+other records are left out, because they have no packets. Datagrams have no date: the time of a
+sample is the time at which its datagram was captured, or else the uptime of the agent.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from eastwest.traces.flows import packets
 from eastwest.traces.flows.collect import PROTOCOLS, Collector
 from eastwest.traces.flows.stream import Stream
 
-#: Maximum number of samples in a datagram, of records in a sample, and of bytes in a sample.
+#: Maximum number of samples in a datagram, of records in a sample that are read, and of bytes in a
+#: sample.
 _MOST_SAMPLES, _MOST_RECORDS, _MOST_SAMPLE = 4096, 1024, 1 << 16
 _FLOW, _EXPANDED = 1, 3
 _RAW, _SAMPLED_IPV4, _SAMPLED_IPV6 = 1, 3, 4
-#: Link-layer type of captures by sFlow's number for the protocol of a raw header.
+#: Link-layer type as in captures, by sFlow's number for the protocol of a raw header.
 _LINKS = {1: 1, 11: 228, 12: 229}
 _HEADERS = {6: 32, 17: 8}
 _NOT_ONE = "datagram that is damaged, or not of sFlow version 5"
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes are those of a datagram of sFlow version 5."""
+    """Whether the first bytes of a file or payload are a datagram of sFlow version 5."""
     if len(start) < 28 or start[:4] != b"\0\0\0\5":
         return False
     kind = int.from_bytes(start[4:8], "big")
@@ -37,14 +38,14 @@ def looks_like(start: bytes) -> bool:
 
 
 class Reader:
-    """Reader of datagrams: passes their sampled packets to a collector."""
+    """Reader of sFlow datagrams: adds the sampled packets to a collector."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
         self.account = collector.account
 
     def raw(self, stream: Stream) -> None:
-        """Read a file of sFlow datagrams, one after the other."""
+        """Read all sFlow datagrams of a file, and add the sampled packets to the collector."""
         number = 0
         then = "times are uptimes of the agents"
         self.account.note(stream.name, 0, "file of sFlow datagrams without dates", consequence=then)
@@ -67,11 +68,11 @@ class Reader:
     def datagram(
         self, data: bytes, place: tuple[str, int], time_ns: int | None = None, *, cut: bool = False
     ) -> None:
-        """Read one datagram, and pass its sampled packets to the collector.
+        """Read one datagram, and add the sampled packets to the collector.
 
-        ``place``: file and number of the datagram, for messages. ``time_ns``: its capture in ns
-        since 1970; None: the agent's uptime is used. ``cut``: the file ends inside it, so missing
-        samples are no error.
+        ``place``: (file, number of the datagram) for messages. ``time_ns``: time in ns since 1970
+        at which the datagram was captured; None: the agent's uptime is used. ``cut``: the file ends
+        inside the datagram, so missing samples are no error.
         """
         if not looks_like(data):
             if not cut:
@@ -154,7 +155,7 @@ class Reader:
 
 
 def _one(stream: Stream) -> tuple[bytes, bool]:
-    """Return the next datagram of a file, and whether it is complete and valid."""
+    """Return (next datagram of a file, whether it is complete and valid)."""
     head = stream.peek(40)
     if not looks_like(head):
         return stream.take(40), False
@@ -165,9 +166,10 @@ def _one(stream: Stream) -> tuple[bytes, bool]:
 
 
 def _pieces(stream: Stream, head: int, samples: int) -> Iterator[bytes]:
-    """Yield the head and the samples of a datagram; an empty piece marks an invalid sample.
+    """Yield the bytes of a datagram's header, then those of each sample.
 
-    ``head`` is the length of its head in bytes, ``samples`` the number of its samples.
+    Empty bytes after the last item mean that the datagram is damaged or incomplete. ``head`` is the
+    length of the header in bytes, ``samples`` the number of samples.
     """
     yield stream.take(head)
     for _ in range(samples):

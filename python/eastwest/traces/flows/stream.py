@@ -1,4 +1,4 @@
-"""Binary file that is read in small pieces, with the position of the next byte."""
+"""Reading of a binary file in small pieces, with the position of the next byte."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from eastwest.traces.source import Source
 
 
 class Stream:
-    """Bytes of a source: ``take`` and ``peek`` return fewer bytes only at its end."""
+    """Decompressed bytes of a recorded file, read by ``take`` and ``peek``."""
 
     def __init__(self, source: Source) -> None:
         self.name = source.name
@@ -22,23 +22,23 @@ class Stream:
 
     @property
     def cut(self) -> str:
-        """Reason why the data ends early, as in a truncated file; empty if it is complete."""
+        """Reason why the data ends early, as in a truncated file; empty if nothing is missing."""
         return self._source.cut
 
     def take(self, length: int) -> bytes:
-        """Return the next ``length`` bytes; fewer only at the end of the source."""
+        """Return and consume the next ``length`` bytes; fewer only at the end of the file."""
         self._fill(length)
         piece = self._held[self._used : self._used + length]
         self._used += len(piece)
         return piece
 
     def peek(self, length: int) -> bytes:
-        """Return the next ``length`` bytes without consuming them; fewer only at the end."""
+        """Return, but do not consume, the next ``length`` bytes; fewer at the end of the file."""
         self._fill(length)
         return self._held[self._used : self._used + length]
 
     def _fill(self, length: int) -> None:
-        """Read from the source until ``length`` bytes are in the buffer, or the source ends."""
+        """Read until ``length`` unconsumed bytes are in the buffer, or until the file ends."""
         if len(self._held) - self._used >= length:
             return
         pieces = [self._held[self._used :]]

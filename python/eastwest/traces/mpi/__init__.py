@@ -1,5 +1,5 @@
-"""Traces of MPI programs, converted to time-independent traces: a folder with a file per rank.
+"""Conversion of traces of MPI programs to time-independent traces: a folder with a file per rank.
 
-``ranks`` writes this form; each reader knows one format. The folder is the input of a simulation:
-the key ``trace`` of a workload with ``kind = "mpi"``.
+Each reader knows one format; the module ``ranks`` writes the files of ranks. A workload with
+``kind = "mpi"`` replays the folder, which is the value of its key ``trace``.
 """

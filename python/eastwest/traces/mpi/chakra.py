@@ -1,15 +1,15 @@
 """Chakra execution traces (MLCommons): a graph of nodes per rank, in protobuf (``.et``) or JSON.
 
-The nodes of a rank are scheduled: a node begins when the nodes on which it depends by data have
-ended, and takes its recorded time; communication takes no time. The time between two communications
-becomes computing. So computations that overlapped in the recording are not added up, and
-computation that overlapped with communication is not distinguished. Sends and receives block.
+The nodes of a rank are scheduled: a node begins when all nodes whose data it needs have ended, and
+takes its recorded time; communication takes no time. The time between two communications becomes
+computing. So two computations that overlap in this schedule count only once, and computation that
+overlapped with communication is not distinguished. Sends and receives block.
 
-A collective needs a type, a size, and all ranks. Calls of a processor that launch a collective
-(``is_cpu_op`` without a size) count as computing. Collectives without a type or size, and
-collectives of a process group with only some of the ranks, are refused; with ``lossy`` they are
-counted and replaced by their recorded time. Attribute and node types are those of ``et_def.proto``
-of Chakra 0.0.4.
+A collective is replayed if it has a type, a size, and all ranks. Calls of a processor that launch a
+collective (``is_cpu_op`` without a size) count as computing. Collectives without a type or size,
+and collectives of a process group with only some of the ranks, are refused; with ``lossy`` they are
+counted and replaced by their recorded time. The types of nodes and attributes are those of
+``et_def.proto`` of Chakra 0.0.4.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from eastwest.units import clean
 #: Numbers of the node types in ``et_def.proto``.
 _MEMORY, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = {2, 3}, 4, 5, 6, 7
 _METADATA = 1
-#: MPI call for each number ``comm_type`` of a collective.
+#: MPI call of a collective, by ``comm_type``: the position in this tuple.
 _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "reducescatter", "barrier",
 )  # fmt: skip
 #: Collectives whose stated size is that of all ranks together: each rank has a part of it.
 _PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
-#: Collectives with a root: the one rank that sends or receives the data of the collective.
+#: Collectives with a root: the single rank that sends or receives the data of the collective.
 _ROOTED = {"reduce", "gather", "scatter", "bcast"}
 #: Attributes that name the process group of a collective.
 _GROUP_NAMES = (
@@ -69,23 +69,23 @@ class _Node:
     about: dict[str, Any] = field(default_factory=dict)
     #: Whether the node has control dependencies, which are ignored.
     controlled: bool = False
-    #: Whether the file states no time for the node, so that it takes none.
+    #: Whether the file states no time for the node; the node then takes no time.
     timeless: bool = False
 
     def whole(self, name: str) -> int | None:
-        """Return the value of an attribute of the node if it is a whole number, else None."""
+        """Return the value of the attribute ``name`` if it is a whole number, else None."""
         value = self.about.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 @dataclass
 class _Rank:
-    """State while the trace of one rank is read; the trace may stand for all ranks."""
+    """State while a file is read; the file has the trace of one rank, or of each rank."""
 
     name: str
     #: Number of ranks of the whole trace.
     ranks: int
-    #: Names of process groups with only some of the ranks.
+    #: Names of process groups that are not known to have all ranks.
     partial: frozenset[str]
     into: RankFiles
 
@@ -93,24 +93,26 @@ class _Rank:
         self.into.account.note(self.name, 0, reason, found, rows, consequence)
 
     def leave_out(self, reason: str, node: _Node, consequence: str = _AS_TIME) -> None:
-        """Refuse a node, or with ``lossy`` replace it by its recorded time.
+        """Report a node that a replay cannot express; with ``lossy``, its recorded time remains.
 
-        ``reason`` and ``consequence`` are texts for the message or the report.
+        Raises ``InputError`` unless ``lossy``. ``reason`` and ``consequence`` are texts for the
+        message or the report.
         """
         self.into.account.change(self.name, 0, reason, consequence, f"node {node.number}")
 
 
 def looks_like(start: bytes, name: str) -> bool:
-    """Whether the first bytes of a file, or its name, are those of a Chakra trace."""
+    """Whether a file is a Chakra trace, from its first bytes ``start`` and its file name."""
     if start.lstrip().startswith(b"{"):
         return b'"workload_graph"' in start
     return name.endswith(".et") and bool(start)
 
 
 def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
-    """Read one trace for each rank, or one for all ranks; return the number of ranks.
+    """Read Chakra traces, write the files of all ranks to ``into``; return the number of ranks.
 
-    ``ranks`` is the number of ranks that all execute the only trace; None: each trace is one rank.
+    If ``ranks`` is None, each source is the trace of one rank; otherwise all ``ranks`` ranks
+    execute the trace of the only source.
     """
     if ranks is not None and len(sources) > 1:
         raise InputError(
@@ -130,17 +132,21 @@ def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
 
 
 def _nodes(source: Source) -> Iterator[_Node]:
-    """Yield the nodes of a Chakra trace in JSON or protobuf."""
+    """Yield the nodes of a Chakra trace in JSON or protobuf.
+
+    Raises ``InputError`` if the file is damaged or truncated.
+    """
     yield from _json(source) if source.peek(64).lstrip()[:1] == b"{" else _protobuf(source)
     if source.cut:
         raise InputError(f"{source.name}: is damaged or truncated: {source.cut}")
 
 
 def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
-    """Return the names of the process groups that not every rank uses.
+    """Return the names of the process groups that are not known to have all ranks.
 
-    If one file stands for all ranks and names several groups, the names of all of them are
-    returned, because it is not known which of them has all ranks.
+    ``count`` is the number of ranks. A group has all ranks if the traces of all ranks use it. If
+    one trace is executed by several ranks and names several groups, all groups are returned,
+    because the trace does not show which of them has all ranks.
     """
     users: dict[str, int] = {}
     for source in sources:
@@ -154,15 +160,15 @@ def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
 
 
 def _group(node: _Node) -> str:
-    """Return the name of a collective's process group; empty if it names none."""
+    """Return the name of a collective's process group; empty if the collective names none."""
     named = (node.about.get(name) for name in _GROUP_NAMES)
     return next((str(name) for name in named if isinstance(name, int | str) and name != ""), "")
 
 
 def _of_some_ranks(reading: _Rank, node: _Node) -> str:
-    """Return the reason why a collective does not have all ranks; empty if it has all ranks.
+    """Return a text with the reason if a collective may not have all ranks, else an empty text.
 
-    ``reading`` has the state of the trace, with the number of all ranks.
+    ``node`` is the node of the collective; ``reading`` has the number of all ranks.
     """
     if _group(node) in reading.partial:
         return "a collective of a process group that is not known to have all ranks"
@@ -191,9 +197,10 @@ def _write(rank: int, reading: _Rank, calls: list[tuple[float, _Node]]) -> None:
 
 
 def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
-    """Yield (start in µs, node) of each communication, in order.
+    """Yield (start in µs, node) of each communication, in the order of starts.
 
-    The last item has the end of the last node, and a node that is no communication.
+    The last item is (end of the last node in µs, node that is no communication). Raises
+    ``InputError`` if ids are not unique, or if dependencies form a loop.
     """
     by_number = {node.number: node for node in nodes}
     if len(by_number) < len(nodes):
@@ -204,14 +211,14 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
     talking = {node.number for node in nodes if _talks(reading, node)}
     controlled = sum(node.controlled for node in nodes)
     if controlled:
-        then = "it waits only for its data"
+        then = "it waits only for its data dependencies"
         reading.note("node with control dependencies", then, rows=controlled)
     timeless = sum(node.timeless for node in nodes)
     if timeless:
         reading.note("node without a recorded time", "it takes no time", rows=timeless)
     missing = sum(need not in by_number for node in nodes for need in node.needs)
     if missing:
-        then = "nodes do not wait for it"
+        then = "nodes do not wait for the missing node"
         reading.note("dependency on a node that is not in the file", then, rows=missing)
     needs = {node.number: {need for need in node.needs if need in by_number} for node in nodes}
     needed_by: dict[int, list[int]] = {}
@@ -237,7 +244,8 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
     if len(ended) < len(by_number):
         stuck = next(number for number in by_number if number not in ended)
         raise InputError(
-            f"{reading.name}: node {stuck} can never begin: its dependencies form or reach a loop"
+            f"{reading.name}: node {stuck} can never begin: its dependencies form a loop, or lead "
+            "to a loop"
         )
     found.sort(key=lambda each: each[:2])
     yield from ((began, node) for began, _, node in found)
@@ -245,7 +253,7 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
 
 
 def _talks(reading: _Rank, node: _Node) -> bool:
-    """Whether a node becomes an MPI call; other nodes, except computing, are reported."""
+    """Whether a node becomes an MPI call; if not, and it is not computing, it is reported."""
     if node.kind == _COMPUTE:
         return False
     if node.kind == _COLLECTIVE:
@@ -263,7 +271,10 @@ def _talks(reading: _Rank, node: _Node) -> bool:
 
 
 def _meets(reading: _Rank, node: _Node) -> bool:
-    """Whether a node of a collective becomes an MPI call; if not, the reason is reported."""
+    """Whether the node of a collective becomes an MPI call; if not, the reason is reported.
+
+    Raises ``InputError`` for a collective that cannot be replayed, unless ``lossy``.
+    """
     number, size = node.whole("comm_type"), node.whole("comm_size")
     if number is None and size is None and node.about.get("is_cpu_op"):
         reading.note("call that launches a collective", "its time counts as computing")
@@ -289,9 +300,10 @@ def _meets(reading: _Rank, node: _Node) -> bool:
 
 
 def _moves(reading: _Rank, node: _Node) -> bool:
-    """Whether a node that sends or receives becomes an MPI call.
+    """Whether a node that sends or receives becomes an MPI call; if not, the reason is reported.
 
-    If not, the reason is reported.
+    Raises ``InputError`` for a message that cannot be replayed, unless ``lossy``, and for a rank
+    that does not exist.
     """
     other = "comm_dst" if node.kind == _SEND else "comm_src"
     if node.whole(other) is None:
@@ -341,8 +353,8 @@ def _node(name: str, number: Any, kind: Any, micros: Any, needs: Any, about: Any
     listed = isinstance(needs, list) and all(isinstance(need, int) for need in needs)
     if not (whole and time and listed):
         raise InputError(
-            f"{name}: node {clean(str(number), 30)}: number, type, dependencies and time "
-            "must be numbers"
+            f"{name}: node {clean(str(number), 30)}: id, type and dependencies must be whole "
+            "numbers, and the time a number of µs from 0 to 1e15"
         )
     return _Node(number, kind, float(micros), needs, about)
 
@@ -379,7 +391,10 @@ def _json(source: Source) -> Iterator[_Node]:
 
 
 def _protobuf(source: Source) -> Iterator[_Node]:
-    """Yield the nodes of a file of messages with length prefixes; the first message is no node."""
+    """Yield the nodes of a protobuf file, a sequence of messages with length prefixes.
+
+    The first message has metadata and is skipped; each other message has one node.
+    """
     seen = 0
     while (length := _length(source)) is not None:
         message = _exactly(source, length)
@@ -440,7 +455,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield (number, whole number or bytes) for each field of a protobuf message."""
+    """Yield (number of the field, value) for each field of a protobuf message.
+
+    The value is a whole number (varint) or bytes. Raises ``IndexError`` if the message is damaged.
+    """
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -463,8 +481,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
 #: Numbers of the fields of a node in ``et_def.proto``: id, type, control and data dependencies,
 #: time in µs, attribute.
 _ID, _TYPE, _CONTROL, _DATA_NEEDS, _MICROS, _ATTRIBUTE = 1, 3, 4, 5, 7, 10
-#: Numbers of the fields of an attribute in ``et_def.proto``: its name, and its value if it is a
-#: text.
+#: Numbers of the fields of an attribute in ``et_def.proto``: name, and value that is a text.
 _NAME, _TEXT = 1, 29
 #: Numbers of the fields of an attribute for a value that is a number: varint, zigzag-coded varint,
 #: unsigned and signed number of fixed length.
@@ -498,7 +515,10 @@ def _from_wire(name: str, message: bytes) -> _Node:
 
 
 def _attribute(message: bytes) -> tuple[str, Any]:
-    """Return name and value of an attribute: a whole number, a text or a list of numbers."""
+    """Return (name, value) of an attribute from its protobuf message.
+
+    The value is a whole number, a text, a list of whole numbers, or None for other types.
+    """
     name: str = ""
     said: int | str | list[int] | None = None
     for at, value in _fields(message):
@@ -520,7 +540,7 @@ def _attribute(message: bytes) -> tuple[str, Any]:
 
 
 def _numbers(value: int | bytes) -> list[int]:
-    """Return the numbers of a repeated protobuf field: a single one, or several packed as bytes."""
+    """Return the numbers in a repeated protobuf field: ``value`` is one number, or packed bytes."""
     if isinstance(value, int):
         return [value]
     found, at = [], 0

@@ -1,10 +1,10 @@
-"""Traces of Dimemas (``.dim``): computing and calls of tasks, as Dimemas's generator writes them.
+"""Traces of Dimemas (``.dim``): computing and MPI calls of tasks; a task becomes a rank.
 
-Both forms are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and older records with names
-(``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if bit 1
-of its synchronism is set; bit 0 (rendezvous) is ignored, because the simulation's ``eager_limit``
-decides. A receive is blocking (0), immediate (1) or the wait for an immediate one (2); Dimemas has
-no wait for sends.
+Both forms of records are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and older records with
+names (``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if
+bit 1 of the field *synchronism* is set; bit 0 (rendezvous) is ignored, because the scenario's
+``eager_limit`` decides. A receive is blocking (0), immediate (1), or the wait for an immediate
+receive (2). Dimemas has no wait for sends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eastwest.units import clean
 
 _HEADER = re.compile(rb"#DIMEMAS:.*?:(\d{1,9})\(")
 _NAMED = re.compile(r'"([^"]*)"\s*\{([^{}]*)(\{[^{}]*\})?\s*\}\s*;;')
-#: Kind number of each record that older traces write by name.
+#: Number of each kind of records, by the name of the kind in older traces.
 _NAMES = {
     "CPU burst": "1",
     "NX send": "2",
@@ -29,7 +29,7 @@ _NAMES = {
     "1sided OP": "30",
 }
 _PASSED = {"20", "40", "41", "block begin", "block end", "user event"}
-#: MPI call of each collective (*global operation* of Dimemas), by its number.
+#: MPI call of a collective, by the number of Dimemas's *global operation*: the position here.
 _OPERATIONS = (
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
     "alltoall", "alltoallv", "reduce", "allreduce", "reducescatter", "scan",
@@ -45,7 +45,7 @@ class _Reading:
     ranks: int
     into: RankFiles
     line: int = 0
-    #: Tasks of each defined communicator, by its number.
+    #: Tasks of each defined communicator, by the number of the communicator.
     members: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class _Reading:
         self.into.account.note(self.name, self.line, reason, found, consequence=consequence)
 
     def leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse a record; with ``lossy``, leave it out and count it.
+        """Raise ``InputError`` for a record that cannot be replayed; with ``lossy``, count it.
 
         ``reason`` and ``consequence`` are texts for the message or the report; ``found`` is the
         wrong value.
@@ -72,7 +72,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, into: RankFiles) -> int:
-    """Read a trace; return its number of ranks."""
+    """Read a trace of Dimemas, write the files of all ranks to ``into``; return their number."""
     lines = source.lines(_LONGEST_LINE)
     _, header = next(lines, (0, b""))
     found = _HEADER.match(header)
@@ -101,7 +101,10 @@ def read(source: Source, into: RankFiles) -> int:
 
 
 def _records(reading: _Reading, text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield (kind, fields) for each record of a line."""
+    """Yield (kind, fields) for each record in the line ``text``; definitions have the kind ``d``.
+
+    Raises ``InputError`` if the line has other text.
+    """
     if text.startswith("d:"):
         yield "d", text.split(":")[1:]
     elif text[0].isdigit():
@@ -195,7 +198,10 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
 
 
 def _apart(reading: _Reading, tag: int, communicator: int) -> int:
-    """Return a tag that differs between communicators, so that their messages do not match."""
+    """Return a tag made from ``tag`` and the communicator, unique among all communicators.
+
+    So messages of different communicators never match. A negative (any) tag does not change.
+    """
     if len(reading.members) <= 1 or tag < 0:
         return tag
     return tag + (communicator << 40)
@@ -248,7 +254,11 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
 
 
 def _members(reading: _Reading, communicator: int) -> frozenset[int]:
-    """Return the tasks of a communicator; a communicator without a definition has all tasks."""
+    """Return the tasks of a communicator; without a definition, all tasks.
+
+    A missing definition is noted. If other communicators have definitions, it changes the meaning,
+    so ``InputError`` is raised unless ``lossy``.
+    """
     found = reading.members.get(communicator)
     if found is not None:
         return found
@@ -262,9 +272,10 @@ def _members(reading: _Reading, communicator: int) -> frozenset[int]:
 
 
 def _define(reading: _Reading, words: list[str]) -> None:
-    """Read the definition of a communicator: its number, its size, its tasks.
+    """Store the tasks of a communicator in ``reading.members``.
 
-    ``words`` are the fields of the record.
+    ``words`` are the fields of the definition: 1, number of the communicator, number of tasks,
+    tasks. Definitions of anything else are noted and not used.
     """
     if words[:1] != ["1"]:
         what = clean(words[0] if words else "", 40)

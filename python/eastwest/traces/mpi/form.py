@@ -1,6 +1,6 @@
 """Names of the formats of MPI traces."""
 
-#: Formats of MPI traces, by their name for ``--format``.
+#: Description of each format of MPI traces, by the format's name for ``--format``.
 FORMATS = {
     "ti": "time-independent traces of SimGrid: a file per rank, an archive, folder or "
     "list of such files, or one file",

@@ -1,12 +1,13 @@
-"""OTF2 traces, for instance of Score-P: read through the ``otf2`` library, which is optional.
+"""Reader of OTF2 traces, for instance of Score-P; it needs the optional library ``otf2``.
 
-A location group that is a process is a rank; only its first location is read. Time between MPI
-calls is computing; time within them is left out, because the simulation determines it. Sends and
-receives come from the message events. ``MPI_Isend``, ``MPI_Irecv`` and their completions come from
-the request events; the completion of a request becomes a wait for it. Collectives come from their
-end events, which have the root and the bytes. Collectives of some ranks, one-sided operations and
-other calls that a replay cannot express are refused; with ``lossy`` they are left out and counted.
-Events that have nothing to do with messages are counted in a note.
+A location group that is a process becomes a rank; only the first location of the group is read.
+Time between MPI calls is computing; time within MPI calls is left out, because the simulation
+determines it. Blocking sends and receives are read from the message events. ``MPI_Isend``,
+``MPI_Irecv`` and their completions are read from the request events; the completion of a request
+becomes a wait. Collectives are read from their end events, which have the root and the bytes.
+Collectives of some ranks, one-sided operations and other calls that a replay cannot express are
+refused; with ``lossy`` they are left out and counted. Events without messages are counted in a
+note.
 """
 
 from __future__ import annotations
@@ -45,19 +46,20 @@ _WITHOUT_DATA = {
     "CREATE_HANDLE", "DESTROY_HANDLE", "ALLOCATE", "DEALLOCATE", "CREATE_HANDLE_AND_ALLOCATE",
     "DESTROY_HANDLE_AND_DEALLOCATE",
 }  # fmt: skip
-#: Collectives that are read with equal parts for all ranks, because their events only have sums.
+#: Collectives with a different size for each rank. Their events only have sums, so all ranks get
+#: equal parts.
 _VECTORS = {"GATHERV", "SCATTERV", "ALLGATHERV", "ALLTOALLV", "REDUCE_SCATTER"}
-#: Events at which a rank enters or leaves a region of code; outside of MPI they only show that it
-#: computes.
+#: Events at which a rank enters or leaves a region of code; outside of MPI they only show that the
+#: rank computes.
 _TIMES = {"Enter", "Leave"}
-#: Events that can be ignored, because a later event of the operation has all information.
+#: Events that are not read, because a later event of the same operation has all information.
 _OPENINGS = {"MpiCollectiveBegin"}
 #: Prefixes of communication events that a replay cannot express.
 _BEYOND = ("Rma", "NonBlockingCollective", "CommCreate", "CommDestroy", "MpiRequestCancelled")
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file is the anchor of an OTF2 trace."""
+    """Whether a file is the anchor file (``.otf2``) of an OTF2 trace."""
     return path.suffix == ".otf2"
 
 
@@ -73,7 +75,10 @@ def library() -> Any:
 
 
 def read(path: Path, into: RankFiles) -> int:
-    """Read the trace of an anchor file; return its number of ranks."""
+    """Read an OTF2 trace, write the files of all ranks to ``into``; return the number of ranks.
+
+    ``path`` is the anchor file of the trace.
+    """
     otf2 = library()
     try:
         # Two passes are needed: what a posted receive will get is known only at its completion.
@@ -90,7 +95,8 @@ def _is_process(group: Any) -> bool:
     return str(getattr(group, "location_group_type", "PROCESS")).endswith("PROCESS")
 
 
-#: Source, tag, size in bytes and data type of posted receives, by (rank, request).
+#: Queue of messages by (rank, number of a request); a message is (source, tag, size in bytes, data
+#: type).
 _Receives = dict[tuple[int, int], deque[tuple[int, int, int, int]]]
 
 
@@ -107,7 +113,8 @@ class _Rank:
         self.since: int | None = None
         #: Sends that are not complete yet, by the number of their request: (sender, receiver, tag).
         self.sends: dict[int, tuple[int, int, int]] = {}
-        #: Sends of the current MPI_Sendrecv; ``None`` outside of MPI_Sendrecv.
+        #: Sends of the current MPI_Sendrecv as (sender, receiver, tag); None outside of
+        #: MPI_Sendrecv.
         self.exchange: list[tuple[int, int, int]] | None = None
 
 
@@ -134,7 +141,7 @@ class _Reading:
     def all(self, receives: _Receives) -> int:
         """Read all events and write the calls of all ranks; return the number of ranks.
 
-        ``receives`` has the message of each posted receive.
+        ``receives`` has the messages of posted receives, as the method ``receives`` returns them.
         """
         if not self.ranks:
             raise InputError(f"{self.name}: has no location group that is a process")
@@ -153,10 +160,10 @@ class _Reading:
         return len(self.ranks)
 
     def receives(self) -> _Receives:
-        """Return the message of each posted receive (``MPI_Irecv``), by rank and request number.
+        """Return the messages of completed receives (``MPI_Irecv``), by (rank, request number).
 
-        A request number can be used again, so each has a queue of messages in the order of posting:
-        source, tag, size in bytes and data type.
+        A request number can be used again, so the value is a queue of messages in the order of
+        completion. A message is (source, tag, size in bytes, data type).
         """
         found: _Receives = {}
         for location, event in self.trace.events:
@@ -175,7 +182,8 @@ class _Reading:
                 self.into.compute(rank, (event.time - r.since) / self.ticks_per_s)
             elif r.depth == 0 and r.began is not None and event.time > r.began:
                 self._note(
-                    "time before a rank's first MPI call", "it is left out: nobody waits for it"
+                    "time before a rank's first MPI call",
+                    "it is left out: a rank's replay begins at its first MPI call",
                 )
             r.depth += 1
             if name.startswith("MPI_Sendrecv"):
@@ -196,7 +204,7 @@ class _Reading:
         self.into.account.note(self.name, 0, reason, found, rows, consequence)
 
     def _leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse an event; with ``lossy``, leave it out and count it.
+        """Raise ``InputError`` for an event that cannot be replayed; with ``lossy``, count it.
 
         ``reason`` and ``consequence`` are texts for the message or the report; ``found`` is the
         wrong value, or empty.
@@ -204,7 +212,10 @@ class _Reading:
         self.into.account.change(self.name, 0, reason, consequence, found)
 
     def _other_location(self, event: Any) -> None:
-        """Report an event of a further thread or device of a rank, which is not read."""
+        """Report an event of another location than the first of a process; it is not read.
+
+        Raises ``InputError`` for communication events, unless ``lossy``.
+        """
         kind = type(event).__name__
         if kind.startswith(("Mpi", *_BEYOND)):
             reason = "communication of a location other than the first one of its process"
@@ -216,7 +227,10 @@ class _Reading:
             )
 
     def _unread(self, kind: str) -> None:
-        """Report an event, with the class name ``kind``, from which nothing was read."""
+        """Report an event that was not read; ``kind`` is the name of its class in ``otf2``.
+
+        Raises ``InputError`` for events that transfer data, unless ``lossy``.
+        """
         shown = clean(kind, 40)
         if kind in _OPENINGS:
             self._note(
@@ -229,13 +243,13 @@ class _Reading:
             self._note(f"event {shown}", "it has no information on computing or messages")
 
     def _end(self, r: _Rank) -> None:
-        """Report sends of a rank that are not complete at the end of the trace."""
+        """Report sends of a rank, with state ``r``, that are not complete at the trace's end."""
         if r.sends:
             then = "nothing waits for the send"
             self._note("immediate send that is never complete", then, rows=len(r.sends))
 
     def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> bool:
-        """Read an event of a message or collective; return False if its kind is not known.
+        """Write the MPI call of an event of a message or collective; return False for other events.
 
         ``r`` is the state of the rank ``rank``; ``kind`` is the name of the event's class in
         ``otf2``.
@@ -285,13 +299,13 @@ class _Reading:
             )
 
     def _size(self, event: Any) -> tuple[int, int, int]:
-        """Return tag, size in bytes, and data type (bytes) of the message of an event."""
+        """Return (tag, size in bytes, data type ``MPI_BYTE``) of an event's message."""
         return int(event.msg_tag), int(event.msg_length), BYTE
 
     def _world(self, event: Any, member: int) -> int:
-        """Return the rank of a member of the communicator of an event.
+        """Return the rank of a process from its number ``member`` in the communicator of ``event``.
 
-        ``member`` is the number of the process within this communicator.
+        Raises ``InputError`` if the communicator has no such member.
         """
         members = getattr(getattr(event.communicator, "group", None), "members", None)
         if members is None:

@@ -1,8 +1,7 @@
 """Writes time-independent traces: a folder with a file of calls for each rank.
 
-Computing is written as a number of operations at ``FLOPS_PER_S``: a second is 10⁹ operations, so a
-replay with the default ``flops_per_s = 1e9`` takes the recorded times. Sizes are in bytes: data
-type 6, ``MPI_BYTE``.
+Computing is written as a number of operations, 10⁹ for each second, so a replay with the default
+``flops_per_s = 1e9`` takes the recorded times. Sizes are in bytes: data type 6, ``MPI_BYTE``.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from eastwest.traces.made import FolderWriter
 
 #: Number of operations that represent a second of computing.
 FLOPS_PER_S = 10**9
-#: Name of the file that describes a trace of ranks.
+#: Name of the JSON file that describes a folder of rank files.
 ABOUT = "trace.json"
-#: Value of ``format`` in the file that describes a trace of ranks.
+#: Value of ``format`` in the JSON file that describes a folder of rank files.
 FORMAT = "time-independent trace"
 #: Maximum number of ranks of a trace.
 MOST_RANKS = 65_536
-#: Number of the data type ``MPI_BYTE``, with which sizes are in bytes.
+#: Number of the data type ``MPI_BYTE`` in rank files: sizes with this type are in bytes.
 BYTE = 6
 _FLUSH = 1 << 20
 #: Maximum number of distinct names of MPI calls that are counted for ``trace.json``.
@@ -33,9 +32,10 @@ _MOST_CALLS = 200
 
 
 class RankFiles(FolderWriter):
-    """Writer of rank files in a folder that appears when it is complete: a context manager.
+    """Writer of a folder of rank files, a context manager; ``finish`` gives it its final name.
 
-    With ``lossy``, records whose meaning changes are accepted too; ``account`` counts them.
+    With ``lossy``, readers may leave out records that a replay cannot express; ``account`` counts
+    them.
     """
 
     def __init__(self, out: Path, force: bool = False, lossy: bool = False) -> None:
@@ -50,13 +50,13 @@ class RankFiles(FolderWriter):
         self.account = Account(lossy=lossy)
 
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
-        """Add a call of a rank; ``numbers`` are its arguments, in the order of the format."""
+        """Add a call to the file of a rank; ``numbers`` are the arguments in their order."""
         if not 0 <= rank < MOST_RANKS:
             raise InputError(f"the trace has a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
         self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
 
     def add(self, rank: int, words: list[str]) -> None:
-        """Add a line to the file of a rank; ``words`` are the words of the line."""
+        """Add a line to the file of a rank; ``words`` are rank, call and arguments."""
         line = " ".join(words)
         self._lines.setdefault(rank, []).append(line)
         call = words[1].lower()
@@ -67,7 +67,7 @@ class RankFiles(FolderWriter):
             self._flush()
 
     def compute(self, rank: int, seconds: float) -> None:
-        """Add a computation of ``seconds`` by a rank."""
+        """Add a computation of ``seconds`` to the file of a rank; none if it is not above 0."""
         if seconds > 0:
             self.put(rank, "compute", round(seconds * FLOPS_PER_S))
 
@@ -79,9 +79,10 @@ class RankFiles(FolderWriter):
         self._waiting = 0
 
     def check(self, ranks: int) -> None:
-        """Check the files of all ``ranks`` ranks with the simulator's own reader.
+        """Check the files of ranks 0 to ``ranks`` − 1 with the reader of the simulator.
 
-        Raises ``InputError`` with the reasons for which a run would refuse the files.
+        Ranks without calls get an empty file. Raises ``InputError`` with the reasons if a run would
+        refuse the files.
         """
         if ranks < 1:
             raise InputError("the trace has no ranks")
@@ -98,7 +99,10 @@ class RankFiles(FolderWriter):
         return self._partial / f"rank-{rank:05}.txt"
 
     def finish(self, ranks: int, about: dict[str, Any]) -> dict[str, Any]:
-        """Rename the folder to its final name; return the content of ``trace.json``."""
+        """Write ``trace.json``, rename the folder, and return the content of ``trace.json``.
+
+        ``ranks`` is the number of ranks, ``about`` additional content of ``trace.json``.
+        """
         self._flush()
         said = {
             "format": FORMAT,

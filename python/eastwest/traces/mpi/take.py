@@ -1,4 +1,4 @@
-"""Imports traces of MPI programs: recognises their format and writes them as rank files."""
+"""Import of traces of MPI programs: recognises the format and writes a folder of rank files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastwest.traces.source import Source
 
 
 def find(files: Sequence[Path]) -> str | None:
-    """Return the format of the files if they are traces of MPI programs, else None."""
+    """Return the format of traces of MPI programs, from the first of ``files``; None for others."""
     first = files[0]
     if is_folder(first):
         inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]
@@ -44,11 +44,11 @@ def import_mpi(
     force: bool = False,
     lossy: bool = False,
 ) -> Imported:
-    """Read ``files`` of one format and write the folder ``out``.
+    """Read traces of one format, and write the folder ``out`` with a file for each rank.
 
-    ``ranks`` is the number of ranks that all execute the Chakra trace of one rank; None: each file
-    is one rank. ``InputError`` is raised if a file is not usable, if a run would refuse the result,
-    and, unless ``lossy``, if a replay cannot express a record.
+    ``ranks``, only for Chakra, is the number of ranks that all execute the trace of one file; None
+    means that each file is one rank. Raises ``InputError`` if a file is not usable, if a run would
+    refuse the result, or, unless ``lossy``, if a replay cannot express a record.
     """
     paths = [Path(file) for file in files]
     found = find(paths) if source_format == "auto" else source_format

@@ -1,9 +1,9 @@
 """Time-independent traces from other tools: archives, folders, lists of files, one file.
 
-Each line is read by the simulator's own reader (``core.mpi_record``), so that the import accepts
-exactly what a run accepts. The words of a line are then written unchanged, in a file for each rank.
-Valid calls that cannot be replayed (groups of ranks, calls that the simulator does not know) change
-the meaning: the import refuses them, or with ``lossy`` leaves them out.
+Each line is read by the reader of the simulator (``core.mpi_record``), so that the import accepts
+exactly the lines that a run accepts. The words of a line are written unchanged to the file of the
+rank. Valid calls that cannot be replayed (groups of ranks, calls that the simulator does not know)
+are refused, or with ``lossy`` left out.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from eastwest.units import clean, size
 _LINE = re.compile(rb"\s*\d+\s+[A-Za-z]\w*(\s|$)")
 _RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
-#: Calls with a number of operations as an argument; this number may be −1 (not measured), others
-#: may not.
+#: Calls with a number of operations as an argument. Only this argument may be −1 (not measured).
 _REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
 #: Maximum size of an archive after decompression, in bytes.
 _MOST_UNPACKED = 1 << 36
@@ -33,13 +32,16 @@ _MOST_LIST = 16 << 20
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first lines of a file are calls of ranks."""
+    """Whether the first lines of a file are calls of ranks, such as ``0 send 1 7 4096``."""
     lines = [line for line in start.splitlines()[:20] if line.strip() and line[:1] != b"#"]
     return bool(lines) and all(_LINE.match(line) for line in lines[:10])
 
 
 def is_list(path: Path, start: bytes) -> bool:
-    """Whether a file is a list of trace files, one name per line, as SimGrid reads it."""
+    """Whether a file lists names of rank files, one per line, as SimGrid's trace lists do.
+
+    ``start`` are the first bytes of the file; the first three names must exist as files.
+    """
     lines = [line.strip() for line in start.decode(errors="replace").splitlines() if line.strip()]
     return bool(lines) and all(_is_there(path.parent, line) for line in lines[:3])
 
@@ -53,7 +55,10 @@ def _is_there(folder: Path, name: str) -> bool:
 
 
 def read_archive(path: Path, into: RankFiles) -> int:
-    """Read the rank files of a tar archive, compressed or not; return the number of ranks."""
+    """Copy the rank files of a tar archive to ``into``; return the number of ranks.
+
+    The archive may be compressed. Raises ``InputError`` if it is damaged or too large.
+    """
     try:
         with tarfile.open(path, "r:*") as archive:
             members = _members(path, archive, into)
@@ -70,9 +75,10 @@ def read_archive(path: Path, into: RankFiles) -> int:
 
 
 def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str, int]:
-    """Return the ranks of an archive's files, by the names of the files.
+    """Return the rank of each file in an archive, by the name of the file.
 
-    ``path`` is the archive. Files whose names have no rank are reported to ``into.account``.
+    ``path`` is the archive. Files whose names have no rank are reported to ``into.account``. Raises
+    ``InputError`` if two files have one rank, if a rank has no file, or if the files are too large.
     """
     ranks: dict[int, str] = {}
     total = 0
@@ -92,7 +98,10 @@ def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str,
 
 
 def read_folder(folder: Path, into: RankFiles) -> int:
-    """Read the files of a folder whose names contain a rank; return the number of ranks."""
+    """Copy the files of a folder whose names contain a rank to ``into``; return their number.
+
+    Other files are reported to ``into.account``.
+    """
     files = sorted(path for path in folder.iterdir() if path.is_file())
     for path in files:
         if rank_of(path.name) is None:
@@ -106,7 +115,7 @@ def _pass_over(into: RankFiles, where: str, name: str) -> None:
 
 
 def read_list(path: Path, into: RankFiles) -> int:
-    """Read the files that a list names, one per line; return the number of ranks."""
+    """Copy the rank files that the list ``path`` names to ``into``; return the number of ranks."""
     with Source(path) as source:
         lines = source.blocks(_MOST_LIST)
         text = b"".join(lines)
@@ -118,7 +127,11 @@ def read_list(path: Path, into: RankFiles) -> int:
 
 
 def read_files(paths: Iterable[Path], into: RankFiles) -> int:
-    """Read a file for each rank; return the number of ranks."""
+    """Copy one file for each rank to ``into``; return the number of ranks.
+
+    The rank is the last number in the file's name. Raises ``InputError`` if a name has no rank, or
+    if the ranks are not 0, 1, 2, ….
+    """
     ranks: dict[int, str] = {}
     ordered = list(paths)
     for path in ordered:
@@ -138,7 +151,10 @@ def read_files(paths: Iterable[Path], into: RankFiles) -> int:
 
 
 def read_merged(path: Path, into: RankFiles) -> int:
-    """Read one file with the lines of all ranks, in two passes; return the number of ranks."""
+    """Copy one file with the lines of all ranks to the rank files in ``into``.
+
+    The result is the number of ranks, which a first pass over the file finds.
+    """
     most = -1
     with Source(path) as source:
         for number, line in source.lines(_LONGEST_LINE):
@@ -163,7 +179,7 @@ def _whole(source: Source) -> None:
 
 
 def rank_of(name: str) -> int | None:
-    """Return the last number in the name of a file (without its extension), or None."""
+    """Return the rank in the name of a file: the last number before the extension; None if none."""
     base = name.rsplit("/", 1)[-1]
     stem = base.rsplit(".", 1)[0] if "." in base else base
     found = re.findall(r"\d+", stem)
@@ -173,7 +189,7 @@ def rank_of(name: str) -> int | None:
 
 
 class _Calls:
-    """Passes each line to the simulator's reader, and writes accepted lines to the rank files."""
+    """Checks each line with the reader of the simulator, and writes it to the file of its rank."""
 
     def __init__(self, ranks: int, into: RankFiles) -> None:
         self._ranks = ranks
@@ -183,9 +199,9 @@ class _Calls:
         self._elements: dict[int, int] = {}
 
     def take(self, name: str, rank: int | None, lines: Iterable[tuple[int, bytes]]) -> None:
-        """Add the numbered lines of one rank, or of all ranks if ``rank`` is None.
+        """Check and write lines of one rank, or of all ranks if ``rank`` is None.
 
-        ``name`` is the name of the file in messages.
+        ``lines`` are (line number, line). ``name`` is the name of the file in messages.
         """
         for number, line in lines:
             if len(line) > _LONGEST_LINE:
