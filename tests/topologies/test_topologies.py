@@ -132,7 +132,7 @@ def test_mrperf_racks_and_router(tmp_path: Path) -> None:
     fabric = read(tmp_path, cluster(2, 36, ROUTER))
     assert (len(fabric.hosts), fabric.switches) == (72, ["sw_rg0_0", "sw_rg0_1", "router"])
     assert "n_rg0_1_ng0_35" in fabric.hosts
-    assert "cards" in fabric.notes[0]
+    assert "network card" in fabric.notes[0]
     faster = read(tmp_path, cluster(2, 36, ROUTER), rate_bps=10e9)
     assert [c.rate_bps for c in faster.cables if c.b == "router"] == [10e9, 10e9]
     assert not faster.notes
@@ -182,7 +182,7 @@ def test_what_is_written_reads_back_as_the_same_graph(tmp_path: Path, text: str)
         (cluster(2, 3, ROUTER).replace("1Gbps", "fast"), "'fast' has no rate"),
         (cluster(2, 3, ROUTER + ROUTER), "2 routers"),
         ('<!DOCTYPE t [<!ENTITY a "b">]><topo>&a;</topo>', "document type"),
-        ("<conf/>", "describes conf"),
+        ("<conf/>", "root element is conf"),
         ("<topo>", "is not XML"),
         (cluster(100_000, 900, ROUTER), "at most 200000"),
         ("<a>" * 60, "more than 1,000,000 elements"),

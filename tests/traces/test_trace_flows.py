@@ -63,7 +63,7 @@ def test_starts_are_picoseconds_unless_said_otherwise(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("0->1 trigger 1 size 5", "begins at a trigger"),
-        ("0->1 start 0 size 0", "0 means without end"),
+        ("0->1 start 0 size 0", "0 means a flow without end"),
         ("0->1 start 0", "size must be a whole number"),
         ("0->1 start 0 size -5", "size must be a whole number"),
         ("0->1 size 5", "start is ''"),

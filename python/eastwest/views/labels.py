@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from eastwest.units import clean, count
+from eastwest.units import clean, plural
+
+__all__ = ["a", "as_sentence", "natural", "plural", "seconds", "shown"]
 
 _MOST_NAME = 60
 _RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
@@ -21,11 +23,6 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 def shown(name: object, limit: int = _MOST_NAME) -> str:
     """Return untrusted text of a result without control characters, cut to ``limit`` characters."""
     return clean(str(name), limit)
-
-
-def plural(number: float, one: str, many: str = "") -> str:
-    """Return a number and its noun: ``1 flow``, ``2 flows``."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
 def seconds(value_us: float | None) -> float | None:
