@@ -13,11 +13,13 @@ from pathlib import Path
 from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.files import write_whole
+from eastwest.traces import matrix
 from eastwest.traces.flows import capture, netflow, nfdump, packets, sflow
 from eastwest.traces.flows.collect import Collector, FlowList, Wanted
 from eastwest.traces.flows.stream import Stream
+from eastwest.traces.made import unknown
 from eastwest.traces.source import Source, Told
-from eastwest.units import clean, count
+from eastwest.units import clean, count, plural
 
 #: Formats of flow records and packets, by their name for ``--format``, each with a description.
 SOURCES = {
@@ -38,10 +40,10 @@ _UDP = 17
 
 
 def sniff(path: Path) -> str:
-    """Return the format of a file: a key of ``SOURCES``, or ``htsim`` for any other file.
+    """Return the format of a file: a key of ``SOURCES``, or ``htsim`` for a connection matrix.
 
-    If the first packets of a capture are export messages, it was made at a collector, and the
-    format is that of the messages.
+    Raises ``InputError`` if the format is not known. If the first packets of a capture are export
+    messages, it was made at a collector, and the format is that of the messages.
     """
     with Source(path) as source:
         start = source.peek(_START)
@@ -58,7 +60,12 @@ def sniff(path: Path) -> str:
             return "sflow"
         if netflow.looks_like(start):
             return "netflow"
-        return "nfdump" if nfdump.looks_like(start) else "htsim"
+        if nfdump.looks_like(start):
+            return "nfdump"
+        if matrix.looks_like(start):
+            return "htsim"
+        known = ", ".join([*SOURCES, "htsim"])
+        raise unknown(source, f"has no known format ({known}; --format names one)")
 
 
 def _of_capture(stream: Stream) -> str:
@@ -310,4 +317,6 @@ def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
 
 def shown(found: FlowList) -> str:
     """Return as one line of text how many records are in the flows."""
-    return f"{count(found.used)} of {count(found.records)} records or packets are in these flows"
+    are = "is" if found.used == 1 else "are"
+    of = plural(found.records, "record or packet", "records or packets")
+    return f"{count(found.used)} of {of} {are} in the list"
