@@ -689,7 +689,7 @@ def test_a_pipe_has_all_points(file: Path) -> None:
     shown = {"COLUMNS": "200", "TERM": "xterm", "FORCE_COLOR": "1"}
     terminal = CliRunner(env=shown).invoke(app, run).stdout
     assert "20 packets" in terminal and "21 packets" not in terminal
-    assert "and 1 more points: the table points.parquet and eastwest report " in terminal
+    assert "and 1 more point: the table points.parquet and eastwest report " in terminal
     assert "this command with --resume | cat, show all" in terminal
 
 

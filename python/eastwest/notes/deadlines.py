@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eastwest.results import pick
-from eastwest.units import clean, count, percent
+from eastwest.units import agree, clean, count, percent, plural
 
 if TYPE_CHECKING:
     from eastwest.sweep.tables import SweepResult
@@ -36,7 +36,8 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
         name = clean(str(workload), 40)
         hidden = f"percentiles above p{100 * (1 - share):.6g} do" if share < 1 else "it does"
         note = (
-            f"{count(missed)} of {count(answered)} queries of {name} ({percent(share)}) were "
+            f"{count(missed)} of {plural(answered, 'query', 'queries')} of {name} "
+            f"({percent(share)}) {agree(missed, 'was', 'were')} "
             f"incomplete at the deadline, and count in {_MEASURE} with the deadline: {hidden} "
             "not show how long the responses took"
         )
@@ -66,7 +67,7 @@ def of_sweep(sweep: SweepResult) -> list[str]:
             name = clean(workload.removeprefix("applications."), 40)
             notes.append(
                 f"queries of {name} were incomplete at the deadline at {count(points)} of "
-                f"{count(rows.height)} points, and count in {_MEASURE} with the deadline; show "
+                f"{plural(rows.height, 'point')}, and count in {_MEASURE} with the deadline; show "
                 f"{clean(workload, 60)}.{_MISSED}, or set a longer deadline"
             )
     return notes

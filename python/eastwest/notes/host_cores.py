@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastwest.results import pick
-from eastwest.units import count
+from eastwest.units import plural
 
 #: Share of time from which a core counts as saturated.
 _SATURATED = 0.9
@@ -26,7 +26,8 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
         )
     if lost:
         notes.append(
-            f"{count(lost)} frames were lost in full rings of hosts (hosts.ring_drops); drops of "
+            f"{plural(lost, 'frame was', 'frames were')} lost in full rings of hosts "
+            "(hosts.ring_drops); drops of "
             "the network do not include them"
         )
     return notes

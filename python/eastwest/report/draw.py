@@ -427,9 +427,13 @@ class Chart:
         self.table = (["until", *heads], thin_rows(rows))
 
     def shares(self, curves: Sequence[tuple[Floats, Floats]]) -> None:
-        """Draw cumulative shares as steps that begin at zero: values and shares of each curve."""
+        """Draw cumulative shares as steps that begin at zero: values and shares of each curve.
+
+        Values of 0 are drawn at the lower end of a logarithmic axis.
+        """
         for number, (x, y) in enumerate(curves):
-            self.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
+            drawn = np.maximum(x, self.x.low) if self.x.kind == "log" else x
+            self.line(np.insert(drawn, 0, drawn[0]), np.insert(y, 0, 0.0), number, step=True)
         self.data = {"type": "curve", "curves": [[rounded(x), rounded(y)] for x, y in curves]}
 
     def interval(

@@ -55,8 +55,8 @@ def fabric(result: Result) -> list[str]:
     nodes = set(links["src"].to_list())
     switches = len(nodes - senders)
     said = [
-        f"{units.count(len(senders))} hosts and {plural(switches, 'switch', 'switches')}, joined "
-        f"by {units.count(links.height / 2)} full-duplex cables."
+        f"{plural(len(senders), 'host')} and {plural(switches, 'switch', 'switches')}, joined "
+        f"by {plural(links.height / 2, 'full-duplex cable')}."
     ]
     tiers = upward_tiers(links)
     rates = []
@@ -161,7 +161,7 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
         (
             "TCP retransmissions",
             number("tcp", "retransmits"),
-            f"{number('tcp', 'timeouts')} timeouts",
+            plural(pick(s, "tcp", "timeouts"), "timeout"),
         ),
         ("packet-hops", units.count(hops), f"{pace} per CPU-second"),
     ]

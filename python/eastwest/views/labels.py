@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from eastwest.units import clean, plural
+from eastwest.units import agree, clean, plural
 
-__all__ = ["a", "as_sentence", "natural", "plural", "seconds", "shown"]
+__all__ = ["a", "agree", "as_sentence", "natural", "plural", "seconds", "shown"]
 
 _MOST_NAME = 60
 _RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
@@ -31,7 +31,13 @@ def seconds(value_us: float | None) -> float | None:
 
 
 def as_sentence(note: str) -> str:
-    """Return a note with a capital letter and a full stop."""
+    """Return a note with a capital letter and a full stop.
+
+    A note that begins with a name and a colon (``web: 3 of 9 requests …``) has no capital letter,
+    because names that differ only in it are different.
+    """
+    if note.partition(" ")[0].endswith(":"):
+        return f"{note}."
     return f"{note[:1].upper()}{note[1:]}."
 
 
