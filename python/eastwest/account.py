@@ -175,6 +175,14 @@ class Account:
                 then = f"; {found.consequence}" if found.consequence else ""
                 yield f"{word} {count(found.count)} × {reason}: {place(file, line)}{seen}{then}"
 
+    def reasons(self) -> str:
+        """Return all reasons with their counts and first places as one text; empty without any."""
+        return "; ".join(
+            f"{count(found.count)} × {reason} ({place(*found.places[0][:2])})"
+            for kinds in (self.skipped, self.changed, self.noted)
+            for reason, found in kinds.items()
+        )
+
 
 @dataclass(frozen=True)
 class Entry:

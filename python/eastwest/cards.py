@@ -60,13 +60,16 @@ def of_sweep(sweep: SweepResult) -> str:
 
     about = sweep.summary
     runs = about["runs"]
-    numbers = sweep.points["point"].unique().sort().head(_MOST_ROWS).to_list()
+    there = sweep.points["point"].unique().sort()
+    numbers = there.head(_MOST_ROWS).to_list()
     chosen, _ = points.metrics(sweep, _MOST_COLUMNS)
     cells = points.cells(sweep, numbers, chosen, _LONGEST)
     parts = [_table(cells.headings, cells.rows, left=cells.settings)]
-    if about["points"] > len(numbers):
-        more = count(about["points"] - len(numbers))
-        parts.append(_line(f"and {more} more points: see the attribute points"))
+    if more := len(there) - len(numbers):
+        rest = plural(more, "more point", "more points")
+        parts.append(_line(f"and {rest}: see the attribute points"))
+    if lost := about["points"] - len(there):
+        parts.append(_line(f"{plural(lost, 'point has', 'points have')} no result"))
     failed = f", {count(runs['failed'])} failed (see failures)" if runs["failed"] else ""
     parts.append(_line(f"{count(runs['done'])} of {count(runs['planned'])} runs{failed}"))
     return _card(str(about["name"]), parts, str(sweep.path))

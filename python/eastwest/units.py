@@ -84,6 +84,16 @@ def count(value: float | None) -> str:
     return _scaled(value, _COUNTS)
 
 
+def plural(number: float | None, one: str, many: str = "") -> str:
+    """Return a number and its noun: ``1 flow``, ``2 flows``; ``many`` is by default ``one`` + s."""
+    return f"{count(number)} {agree(number, one, many)}"
+
+
+def agree(number: float | None, one: str, many: str = "") -> str:
+    """Return the word that agrees with a number; ``many`` is by default ``one`` + s."""
+    return one if number == 1 else many or f"{one}s"
+
+
 def span(seconds: float | None) -> str:
     """Return a duration in s as text, from nanoseconds to days: ``153 µs``, ``4 h 0 min``."""
     if seconds is None or not math.isfinite(seconds):

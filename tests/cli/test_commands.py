@@ -89,3 +89,26 @@ def test_routes_are_written_with_their_largest_load(tmp_path: Path) -> None:
     assert f"{len(lines) - 1} routes in" in text
     assert "the fullest link between switches carries" in text
     assert "proven: no other routes have a lower maximum" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("trace", "flows", "a.txt", "-o", "b.csv", "--idle", "nan"), "--idle"),
+        (("topology", "import", "a.json", "-o", "b.toml", "--delay", "nan"), "--delay"),
+        (("topology", "import", "a.json", "-o", "b.toml", "--rate", "inf"), "--rate"),
+        (("model", "control", "red", "--weight", "nan"), "--weight"),
+        (("observe", "serve", "folder", "--speed", "nan"), "--speed"),
+    ],
+)
+def test_numbers_of_options_are_finite(words: tuple[str, ...], option: str) -> None:
+    done = CliRunner().invoke(app, list(words), env={"COLUMNS": "120"})
+    said = done.output
+    assert done.exit_code == 2
+    assert f"Invalid value for '{option}'" in said
+    assert "is not a finite number" in said
+
+
+def test_an_option_may_be_infinite_if_its_help_says_so() -> None:
+    done = CliRunner().invoke(app, ["observe", "serve", "no-folder", "--speed", "inf"])
+    assert "finite" not in done.output

@@ -196,7 +196,10 @@ def test_damaged_values_are_left_out(
     check_self_contained(text)
     if value is None and rows.schema[column_name] != pl.String:
         count = f"{rows.height:,}" if every else "1"
-        assert f"{count} rows of the table {table} have missing or invalid values" in text
+        said = (
+            "rows of the table {} have" if rows.height > 1 and every else "row of the table {} has"
+        )
+        assert f"{count} {said.format(table)} missing or invalid values" in text
 
 
 def test_a_folder_of_the_first_format_has_a_page(tmp_path: Path) -> None:

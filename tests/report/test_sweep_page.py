@@ -270,3 +270,24 @@ def test_a_point_without_jobs_has_no_runtime(tmp_path: Path) -> None:
     assert list(points.of(metric)) == [1, 2]
     text = sweep_page(points.sweep)
     assert "Job runtime, median: from 10.5 s" in text
+
+
+def test_points_without_a_value_and_failed_runs_are_named(tmp_path: Path) -> None:
+    name = "applications.l.answer_us.p99"
+    values: dict[str, Values] = {name: [[1510], [1510]], "packets.dropped": [[1], [2]]}
+    whole = swept(tmp_path / "whole", [limits(5, 20)], values, show=[name])
+    assert "l answer p99: 1.51 ms at every point." in sweep_page(whole)
+    values = {name: [[1510], [float("nan")]], "packets.dropped": [[1], [2]]}
+    sweep = swept(tmp_path / "part", [limits(5, 20)], values, show=[name])
+    failure = {"point": 1, "seed": 1, "settings": {"workload.0.patience": "100 us"}, "message": "m"}
+    (sweep.path / "failures.json").write_text(json.dumps([failure]))
+    text = sweep_page(SweepResult(sweep.path))
+    answer = "l answer p99: 1.51 ms at 1 of 2 points. There is no value at limit = 20 packets."
+    assert answer in text
+    assert "workload.0.patience = 100 us" in text
+    assert "{&#39;workload" not in text
+
+
+def test_a_sweep_of_one_point_has_the_singular(tmp_path: Path) -> None:
+    sweep = swept(tmp_path / "one", [limits(5)], {"packets.dropped": [[1]]})
+    assert "1 point × 1 seed: 1 of 1 runs done" in sweep_page(sweep)

@@ -64,10 +64,13 @@ def test_links_are_idle_because_of_timeouts(tmp_path: Path) -> None:
 
 def test_a_collapsed_incast_begins_with_its_goodput(tmp_path: Path) -> None:
     rows = [{"workload": "w", "round": 0}]
-    for goodput_bps, begins in ((3e7, "The goodput of rounds was 30 Mbit/s"), (5e8, "All 1 ")):
+    for goodput_bps, begins in (
+        (3e7, "The goodput of rounds was 30 Mbit/s"),
+        (5e8, "The only flow was"),
+    ):
         tables = {"rounds": rows, "flows": [flow(0, dst=3), flow(1, dst=1, bytes=100)]}
         about = {"rounds": {"goodput_bps": goodput_bps}, "flows": {"count": 1, "completed": 1}}
-        mark, said = verdicts(Facts(folder(tmp_path / begins[:3], tables, about)))[0]
+        mark, said = verdicts(Facts(folder(tmp_path / f"{goodput_bps:g}", tables, about)))[0]
         assert said.startswith(begins)
         if mark == "look":
             assert said.endswith("3 % of the 1 Gbit/s of the link to the receiver, h3.")
@@ -125,3 +128,17 @@ def test_a_run_without_packets_says_so(tmp_path: Path) -> None:
     assert cards["flows"] == ("0", "none started")
     assert cards["flow completion"] == ("–", "no flow is complete")
     assert cards["packet latency, with ACKs"] == ("–", "no packet arrived")
+
+
+def test_counts_of_one_have_the_singular(tmp_path: Path) -> None:
+    late = flow(0, timeouts=1, retransmits=1)
+    about = {"flows": {"count": 1, "completed": 1}, "tcp": {"timeouts": 1}}
+    told = [text for _, text in verdicts(Facts(folder(tmp_path / "a", {"flows": [late]}, about)))]
+    assert "The only flow was complete." in told
+    assert any(
+        text.startswith("There was 1 TCP timeout. 1 flow (100 %) was in progress on a connection")
+        for text in told
+    )
+    about = {"flows": {"count": 1, "completed": 0}}
+    told = [text for _, text in verdicts(Facts(folder(tmp_path / "b", {}, about)))]
+    assert told[0] == "1 of 1 flow was not complete when the run ended."

@@ -7,17 +7,20 @@ import json
 import os
 import re
 import subprocess
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from rich.console import Console
 from typer.testing import CliRunner
 
 import eastwest as ew
 from eastwest import core, kept, results, store
 from eastwest.cli import app
+from eastwest.cli.sweep import _print_points
 from eastwest.errors import FolderError, InputError
 from eastwest.report import write_report
 from eastwest.stats import mean_interval, paired_interval
@@ -27,6 +30,7 @@ from eastwest.sweep.spec import load as load_spec
 from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import toml
 from fake_core import FakeCore
+from swept import Values, swept
 
 pytestmark = pytest.mark.slow
 
@@ -689,7 +693,7 @@ def test_a_pipe_has_all_points(file: Path) -> None:
     shown = {"COLUMNS": "200", "TERM": "xterm", "FORCE_COLOR": "1"}
     terminal = CliRunner(env=shown).invoke(app, run).stdout
     assert "20 packets" in terminal and "21 packets" not in terminal
-    assert "and 1 more points: the table points.parquet and eastwest report " in terminal
+    assert "and 1 more point: the table points.parquet and eastwest report " in terminal
     assert "this command with --resume | cat, show all" in terminal
 
 
@@ -740,3 +744,12 @@ def test_metrics_that_a_terminal_has_no_space_for_are_named(fake: FakeCore) -> N
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in shown.splitlines()]
     assert max(map(len, lines[:8])) <= 45
     assert not [line for line in lines[3:6] if line.endswith("…")]
+
+
+def test_a_point_without_a_result_is_not_one_more_point(tmp_path: Path) -> None:
+    axes = [(["fabric.queue.limit"], [["5 packets"], ["20 packets"]])]
+    values: dict[str, Values] = {"packets.dropped": [[1], [2]]}
+    written = StringIO()
+    _print_points(Console(file=written), swept(tmp_path / "s", axes, values, points=3))
+    assert "1 point has no result" in written.getvalue()
+    assert "more point" not in written.getvalue()

@@ -76,9 +76,9 @@ def test_neighbours_of_some_devices_are_enough() -> None:
     # report.
     assert ports(fabric) == LAB_PORTS
     assert fabric.notes == [
-        "6 × device that only its neighbours report (h0, h1, h2)",
-        "2 × device of unknown purpose: 0 of them have one neighbour and become hosts, the others "
-        "switches (--host names the hosts)",
+        "6 × device that only its neighbours report (h0, h1, h2, …)",
+        "2 × device of unknown purpose: none has only one neighbour, so that all become switches "
+        "(--host names the hosts)",
     ]
     one = topologies.read_all([LAB / "leaf0.lldp.json"])
     other = topologies.read_all([LAB / "leaf0.json0"])
@@ -139,7 +139,7 @@ def test_parallel_links_several_switches_and_rates(tmp_path: Path) -> None:
         ("s1", "s2", 10e9),
     ]
     text = "\n".join(fabric.notes)
-    assert "1 × neighbour at a port that is down: left out" in text
+    assert "1 × neighbour at a port that is down (s1 swp30): left out" in text
     assert "2 × host with several links: a network card for each" in text
     assert "1 × link of a host without a rate: the rate of the host's other links" in text
     assert "2 × link without a rate: 10 Gbit/s (assumed; set it with --rate)" in text
@@ -197,9 +197,7 @@ def test_topologies_of_containerlab(tmp_path: Path) -> None:
     assert ports(fabric)[0] == ("client1", "eth1", "leaf1", "e1-2")
     assert len(fabric.cables) == 6
     assert "2 × link to the host system (mgmt-net, macvlan, vxlan, …): left out" in fabric.notes
-    assert any(
-        "2 × device of unknown purpose: 2 of them have one neighbour" in n for n in fabric.notes
-    )
+    assert any("2 × device of unknown purpose: all have one neighbour" in n for n in fabric.notes)
     (same,) = written(tmp_path, lab_json=yaml.safe_load(CONTAINERLAB))
     assert ports(topologies.read(same)) == ports(fabric)
     chosen = topologies.read(path, None, Assumed(host_names=("client1", "frr")))
@@ -299,7 +297,7 @@ def test_exports_of_netbox(tmp_path: Path) -> None:
     ]
     text = "\n".join(fabric.notes)
     for note in (
-        "1 × cable that is planned or decommissioned: left out",
+        "1 × cable with a status other than Connected and Active (planned): left out",
         "1 × cable that does not join interfaces of two devices: left out",
         "1 × link whose ends have different rates: the lower one is used",
         "1 × device without a usable link: left out",
@@ -546,7 +544,7 @@ def test_the_commands_make_files_that_run(tmp_path: Path) -> None:
         "-o",
         tmp_path / "few.csv",
     )
-    assert "1 routes in" in few.output
+    assert "1 route in" in few.output
     (tmp_path / "s.toml").write_text(
         'schema = 1\n[fabric]\nkind = "graph"\nfile = "fabric.toml"\nrouting = "explicit"\n'
         'routes = "routes.csv"\n[[workload]]\nname = "all"\nkind = "all-to-all"\nbytes = "20 KB"\n'

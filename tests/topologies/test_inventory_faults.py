@@ -202,7 +202,7 @@ def test_dumps_of_netbox_are_followed_through_panels_and_circuits(
         ("srv", "eno1", "sw1", "e3", 25e9),
     }
     assert [link.length_m for link in found.links if link.a == "srv"] == [3.0]
-    assert found.notes["cable that does not join interfaces of two devices: left out"] == 1
+    assert found.notes["cable that does not join interfaces of two devices", "left out"] == 1
     path = tmp_path / "dump.json"
     path.write_text(json.dumps(listed))
     with pytest.raises(InputError, match="only one device is a host: srv"):
@@ -295,3 +295,149 @@ def test_the_default_table_of_several_vrfs() -> None:
 def test_outputs_of_other_commands_are_named(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         frr.tables([Described("leaf.json", text.encode())])
+
+
+CABLES = "Device A,Termination A,Device B,Termination B,Status,Length,Length Unit\n"
+
+
+def cables(*rows: str) -> str:
+    """Return the CSV of cables from leaf1 (eth1, eth2, …) to srv1, srv2, …; ends of rows differ."""
+    lines = [f"leaf1,eth{n},srv{n},eth0,{row}\n" for n, row in enumerate(rows, 1)]
+    return CABLES + "".join(lines)
+
+
+@pytest.mark.parametrize("length", ["-5,m", "abc,m", "nan,m", "5,parsec", "99999999,km", "inf,m"])
+def test_lengths_that_are_not_used_are_named(tmp_path: Path, length: str) -> None:
+    text = cables("Connected,200,km", f"Connected,{length}", "Connected,,")
+    fabric = read(tmp_path, "a.csv", text)
+    delays = [round(cable.delay_s * 1e12) for cable in fabric.cables]
+    assert delays == [1_005_000_000, 5_000_000, 5_000_000]
+    assert any(
+        note.startswith("1 × length of a cable that is not from 0 to 1000 km")
+        and note.endswith(f"({length.replace(',', ' ')}): not used")
+        for note in fabric.notes
+    )
+    assert "lengths of 1 of 3 cables add 5 ns/m to the delay" in fabric.notes
+
+
+def test_speeds_and_statuses_that_are_not_used_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(cables("Verbunden,,", "Connected,,", "active,,", "Planned,,"))
+    (tmp_path / "b.csv").write_text(
+        "Device,Name,Type,Speed (Kbps)\nsrv1,eth0,10gbase-x,-5\nleaf1,eth1,10gbase-x,abc\n"
+        "srv2,eth0,25gbase-x,1e30\nsrv3,eth0,25gbase-x,99999999999\nleaf1,eth3,25gbase-x,0\n"
+    )
+    fabric = topologies.read_all([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert [cable.rate_bps for cable in fabric.cables] == [25e9, 25e9]
+    assert fabric.notes[:2] == [
+        "4 × speed of an interface that is not from 1 to 10^10 kbit/s (-5, abc, 1e30, …): not "
+        "used; the type of the interface gives its rate",
+        "2 × cable with a status other than Connected and Active (Verbunden, Planned): left out",
+    ]
+
+
+def neighbours(*ports: tuple[str, str, str]) -> dict[str, Any]:
+    """Return the output of lldpctl: own port, name of the neighbour, its port."""
+
+    def about(name: str, port: str) -> dict[str, Any]:
+        return {"chassis": {name: {}}, "port": {"id": {"type": "ifname", "value": port}}}
+
+    return {"lldp": {"interface": [{own: about(name, port)} for own, name, port in ports]}}
+
+
+def test_reports_that_occur_twice_are_one_link(tmp_path: Path) -> None:
+    told = neighbours(("e1", "h1", "eth0"), ("e2", "h2", "eth0"), ("e3", "s2", "e1"))
+    for name in ("s1.lldp.json", "s1.json"):
+        (tmp_path / name).write_text(json.dumps(told))
+    paths = [tmp_path / "s1.lldp.json", tmp_path / "s1.lldp.json", tmp_path / "s1.json"]
+    assert len(topologies.read_all(paths[:1]).cables) == 3
+    fabric = topologies.read_all(paths)
+    assert len(fabric.cables) == 3
+    again = "6 × report of a neighbour that is listed again (s1 e1, s1 e2, s1 e3): counted once"
+    assert again in fabric.notes
+    nodes = {"s1": CEOS, "h1": LINUX, "h2": LINUX}
+    one, other = ("s1:1", "h1:1"), ("s1:2", "h2:1")
+    fabric = read(tmp_path, "a.clab.json", lab(nodes, one, other, (one[1], one[0])))
+    assert len(fabric.cables) == 2
+    assert "1 × link that is listed again (h1 1 – s1 1): the first one counts" in fabric.notes
+
+
+def test_several_neighbours_under_one_key_are_all_read(tmp_path: Path) -> None:
+    about = '{"chassis": {"%s": {}}, "port": {"id": {"type": "ifname", "value": "eth0"}}}'
+    keys = ", ".join(f'"e1": {about % name}' for name in ("h1", "h2"))
+    fabric = read(tmp_path, "s1.json", '{"lldp": {"interface": {' + keys + "}}}")
+    assert fabric.hosts == ["h1", "h2"]
+    assert "1 × port with several cables (s1 e1): each cable is a link" in fabric.notes
+
+
+def test_a_port_with_several_cables_is_noted_by_every_importer(tmp_path: Path) -> None:
+    note = "1 × port with several cables (leaf1 eth1): each cable is a link"
+    text = cables("Connected,,", "Connected,,", "Connected,,").replace("eth2", "eth1")
+    assert note in read(tmp_path, "a.csv", text).notes
+    nodes = {"leaf1": CEOS, "h1": LINUX, "h2": LINUX}
+    links = [("leaf1:eth1", "h1:1"), ("leaf1:eth1", "h2:1")]
+    assert note in read(tmp_path, "a.clab.json", lab(nodes, *links)).notes
+    told = neighbours(("eth1", "h1", "1"), ("eth1", "h2", "1"))
+    assert note in read(tmp_path, "leaf1.lldp.json", told).notes
+
+    def end(device: str, port: str) -> dict[str, Any]:
+        return {"object_type": "dcim.interface", "object": {"device": device, "name": port}}
+
+    def cable(*far: str) -> dict[str, Any]:
+        ends = [end(name, "eth0") for name in far]
+        return {"a_terminations": [end("leaf1", "eth1")], "b_terminations": ends}
+
+    assert note in read(tmp_path, "n.json", [cable("h1"), cable("h2")]).notes
+    breakout = read(tmp_path, "n.json", [cable("h1", "h2")])
+    assert len(breakout.cables) == 2
+    assert not any("several cables" in each for each in breakout.notes)
+
+
+def test_nodes_with_one_name_are_refused(tmp_path: Path) -> None:
+    links = '"links": [{"endpoints": ["s:1", "h:1"]}]'
+    text = '{"topology": {"nodes": {"s": {"kind": "ceos"}, "s": {}, "h": {}}, ' + links + "}}"
+    with pytest.raises(InputError, match=r"a\.clab\.json: the key 's' occurs twice in one object"):
+        read(tmp_path, "a.clab.json", text)
+    pytest.importorskip("yaml")
+    text = (
+        "topology:\n  nodes:\n    s: {kind: ceos, image: [s, s]}\n    h: {kind: linux}\n"
+        '    g: {kind: linux}\n  links:\n    - endpoints: ["s:1", "h:1"]\n'
+        '    - endpoints: ["s:2", "g:1"]\n'
+    )
+    assert read(tmp_path, "a.clab.yml", text).hosts == ["g", "h"]
+    for twice in ("    s: {kind: linux}\n", "    h:\n      kind: linux\n"):
+        with pytest.raises(InputError, match=r"a.clab.yml:6: the key '[sh]' occurs twice"):
+            read(tmp_path, "a.clab.yml", text.replace("  links", f"{twice}  links"))
+
+
+def test_changed_names_are_listed_in_the_file(tmp_path: Path) -> None:
+    devices = [f"srv {n}" for n in range(1, 6)]
+    rows = "".join(f"leaf1,eth{n},{name},eth0,,,\n" for n, name in enumerate(devices))
+    fabric = read(tmp_path, "a.csv", CABLES + rows)
+    assert fabric.notes[-1].startswith("5 × link without a rate")
+    assert (
+        "5 × name of a device that was changed to be valid ('srv 1' is srv-1, 'srv 2' is srv-2, "
+        "'srv 3' is srv-3, …): comments in the file have all of them"
+    ) in fabric.notes
+    lines = fabric.to_toml("x").splitlines()
+    assert [line for line in lines if line.startswith("# srv-")] == [
+        f"# srv-{n} is 'srv {n}'" for n in range(1, 6)
+    ]
+
+
+def test_faults_of_ports_and_tables_for_routes_are_noted(tmp_path: Path) -> None:
+    ports = tmp_path / "ports.csv"
+    rows = ("h1,e0,s1,e1", "h2,e0,s1,e2", "h2,e0,s1,e2", "h3,e0,s1,e1")
+    ports.write_text("a,a_port,b,b_port\n" + "\n".join(rows) + "\n")
+    tables = {name: routes_json("10.0.0.0/24", "e1") for name in ("s1.json", "s1.routes", "s9")}
+    files = [Described(name, text.encode()) for name, text in tables.items()]
+    hosts = {"h1": "10.0.0.1", "h2": "10.0.1.2"}
+    found = frr.routes(files, frr.read_ports(ports), hosts, [("h2", "h1")])
+    assert found.notes[:3] == [
+        "1 × port with several cables (s1 e1): the first one in the file of ports counts",
+        "1 × switch with tables in several files (s1): their routes are joined; for a prefix in "
+        "several, the last file counts",
+        "1 × table of a switch that is not in the file of ports (s9): no path leads through it",
+    ]
+    with pytest.raises(InputError, match=r"the host h 1 has no cable .*; it may be h-1 there"):
+        ports.write_text("a,a_port,b,b_port\nh-1,e0,s1,e1\n")
+        frr.routes(files, frr.read_ports(ports), {"h 1": "10.0.0.1"})

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import random
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -517,7 +518,8 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     cases = [
         (b"", "is empty"),
         (b"\x0c\xa5\1\0" + bytes(40), "nfdump -r FILE -o csv"),
-        (b"Dear diary\n", "has no known format of flow records or packets"),
+        (b"Dear diary\n", "has no known format .*--format names one.*; it starts with 'Dear"),
+        (bytes(range(256)), "has no known format .*; it starts with"),
     ]
     for data, expected in cases:
         with pytest.raises(InputError, match=expected):
@@ -605,3 +607,55 @@ def test_templates_and_addresses_are_bounded(
     monkeypatch.setattr(collect, "MOST_ADDRESSES", 2)
     with pytest.raises(InputError, match="more than 2 addresses"):
         taken(tmp_path, made.v5(RECORDS))
+
+
+def test_records_with_impossible_times_are_damaged(tmp_path: Path) -> None:
+    good = Record(A, B, 1, 2, 10, 10 * FULL, 0, 1000)
+    late, wrapped = Record(A, C, 1, 2, 10, 10 * FULL, 5000, 0), made.v5([good])
+    for data in (made.v5([good, late]), made.v9([good, late]), nfdump_csv([good, late]).encode()):
+        with pytest.raises(InputError, match="record whose last packet is before its first, or"):
+            taken(tmp_path, data)
+        found = read([tmp_path / "records"], stop=False)
+        assert (found.records, found.used, found.left) == (2, 1, 1)
+        assert rows(found) == [("0", "1", 14480, 0.0)]
+        assert "left out 1 × record whose last packet is before its first" in said(found)
+    # The counter of ms wraps 1 s after the first packet, and 2 s before the message.
+    head = struct.pack(">HHIIIIHH", 5, 1, 2000, made.BEGAN, 0, 0, 0, 0)
+    times = struct.pack(">II", 2**32 - 1000, 500)
+    found = taken(tmp_path, head + wrapped[24:48] + times + wrapped[56:])
+    assert (found.began_ns, found.flows[0].end_s) == ((made.BEGAN - 3) * 10**9, 1.5)
+    fields = (*made.V4, (152, 8), (153, 8))
+    far = wrapped[24:32] + struct.pack(">HHBQQQQ", 1, 2, 6, 10, 15000, 2**63, 5)
+    sets = made.flow_set(2, made.template(256, fields)) + made.flow_set(256, far)
+    data = struct.pack(">HHIII", 10, 16 + len(sets), made.BEGAN, 0, 1) + sets
+    with pytest.raises(InputError, match="record with a time after the year 2262"):
+        taken(tmp_path, data)
+
+
+def test_a_list_without_flows_says_why(tmp_path: Path) -> None:
+    record = Record(A, B, 1, 2, 10, 10 * FULL, 0, 1000)
+    text = nfdump_csv([record]).encode()
+    multicast = made.pcap([(0.0, udp(A, "239.1.1.1", 1, 2, b"x"))])
+    other = made.pcap([(0.0, ethernet(tcp(A, B, 1, 2, 0, 5)))], link=147)
+    alone = struct.pack(">HHIII", 10, 16 + 44, made.BEGAN, 0, 1) + made.flow_set(256, bytes(40))
+    huge = made.v9([Record(A, B, 1, 2, 10, 2**64 - 1, 0, 1000)])
+    cases: list[tuple[bytes, dict[str, Any], str]] = [
+        (text, {"least": 10**6}, "1 × flow of less than 1000000 bytes"),
+        (text, {"within": networks(["192.0.2.0/24"])}, "with an address outside of --within"),
+        (alone, {}, "1 × data set whose template, of this number, is missing"),
+        (multicast, {}, "1 × record or packet with a multicast"),
+        (other, {}, "1 × packet of link-layer type 147"),
+        (huge, {}, "1 × flow of more than 1,000 TB"),
+        (made.pcap([]), {}, "there is no record or packet"),
+    ]
+    for data, wanted, why in cases:
+        with pytest.raises(InputError, match=rf"has no flow .*: .*{why}"):
+            taken(tmp_path, data, **wanted)
+
+
+@pytest.mark.parametrize(("samples", "error"), [(1, "196 %"), (2, "139 %"), (3, "113 %")])
+def test_the_error_of_few_samples_is_not_cut(tmp_path: Path, samples: int, error: str) -> None:
+    record = Record(A, B, 1, 2, samples, samples * FULL, 0, 1000)
+    found = taken(tmp_path, made.v5([record], 1000))
+    for text in (f"error of the sum of all bytes is {error}", "10 % for 1 flow with fewer than"):
+        assert text in said(found)

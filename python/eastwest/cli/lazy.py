@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as click_command
 
 #: For each command, ``module:name``: the module below ``eastwest.cli``, and the name in it of a
@@ -86,6 +87,28 @@ def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., A
             yield from commands(command, f"{path} {name}")
 
 
+class _Command(TyperCommand):
+    """A command whose numbers are finite: nan is an error of every option, and inf of most.
+
+    The range of an option does not exclude nan, because nan is neither below nor above a number.
+    An option may be infinite if its help explains ``inf``.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments of the command line; raise an error for a number that is not one."""
+        rest = super().parse_args(ctx, args)
+        for param in self.params:
+            value = ctx.params.get(param.name)
+            allowed = "inf:" in (getattr(param, "help", None) or "")
+            for each in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(each, float) and not math.isfinite(each):
+                    if allowed and not math.isnan(each):
+                        continue
+                    message = f"{each} is not a finite number."
+                    raise typer.BadParameter(message, ctx=ctx, param=param)
+        return rest
+
+
 class _LazyGroup(TyperGroup):
     """A group of commands that imports the module of a command when the command is used."""
 
@@ -149,7 +172,7 @@ def _command(name: str, home: Callable[..., Any] | typer.Typer) -> Any:
         made = click_command(home)
     else:
         alone = typer.Typer(**_STYLE)
-        alone.command(name)(home)
+        alone.command(name, cls=_Command)(home)
         made = click_command(alone)
     made.name = name
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -47,9 +48,12 @@ def several_seconds(option: str, text: str) -> list[float]:
 def several(option: str, text: str) -> list[float]:
     """Return the numbers of a text with commas between them; errors name ``option``."""
     try:
-        return [float(part) for part in text.split(",")]
+        found = [float(part) for part in text.split(",")]
     except ValueError:
-        fail(f"{option} {text!r:.60}: must be numbers separated by commas, such as 2,8")
+        found = [math.nan]
+    if not all(map(math.isfinite, found)):
+        fail(f"{option} {text!r:.60}: must be finite numbers separated by commas, such as 2,8")
+    return found
 
 
 def table_csv(rows: Sequence[Mapping[str, object]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -236,7 +237,8 @@ def _until(text: str | None) -> float:
     if text is None:
         return time.time()
     try:
-        return float(text)
+        if math.isfinite(seconds := float(text)):
+            return seconds
     except ValueError:
         pass
     try:

@@ -24,7 +24,7 @@ from eastwest.files import write_whole
 from eastwest.run import load_source
 from eastwest.topologies import coloured
 from eastwest.topologies.fabric import ports_csv
-from eastwest.units import clean
+from eastwest.units import clean, plural
 
 _MOST_RATE_BPS = 1e13
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
@@ -61,7 +61,7 @@ def routes(
         if found.proven
         else f"not proven to be the minimum: a load of {found.least_possible:.4g} may be possible"
     )
-    console.print(f"{len(found.routes)} routes in {clean(str(out), 200)}")
+    console.print(f"{plural(len(found.routes), 'route')} in {clean(str(out), 200)}")
     console.print(f"the fullest link between switches carries {found.largest_load:.4g} of its rate")
     console.print(proof)
     for note in found.notes:
@@ -157,7 +157,9 @@ def topology_import(
     write_whole(out, fabric.to_toml(f"from {source}").encode())
     console = Console(highlight=False)
     sizes = (
-        f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.cables)} cables"
+        f"{plural(len(fabric.hosts), 'host')}, "
+        f"{plural(len(fabric.switches), 'switch', 'switches')}, "
+        f"{plural(len(fabric.cables), 'cable')}"
     )
     console.print(f"{sizes} in {clean(str(out), 200)}")
     if demands is not None:
@@ -166,10 +168,11 @@ def topology_import(
         writer.writerow(["from", "to", "bps"])
         writer.writerows([a, b, f"{bps:.0f}"] for (a, b), bps in fabric.demands_bps.items())
         write_whole(demands, text.getvalue().encode())
-        console.print(f"{len(fabric.demands_bps)} demands in {clean(str(demands), 200)}")
+        console.print(f"{plural(len(fabric.demands_bps), 'demand')} in {clean(str(demands), 200)}")
     if ports is not None:
         write_whole(ports, ports_csv(fabric).encode())
-        console.print(f"{len(fabric.cables)} cables with their ports in {clean(str(ports), 200)}")
+        cables = plural(len(fabric.cables), "cable with its ports", "cables with their ports")
+        console.print(f"{cables} in {clean(str(ports), 200)}")
     for note in fabric.notes:
         console.print(Text(note, style="yellow"))
 
@@ -204,6 +207,6 @@ def topology_routes(
     found = frr.routes(topologies.load_all(files), frr.read_ports(ports), addresses, chosen)
     write_whole(out, found.csv().encode())
     console = Console(highlight=False)
-    console.print(f"{len(found.paths)} routes in {clean(str(out), 200)}")
+    console.print(f"{plural(len(found.paths), 'route')} in {clean(str(out), 200)}")
     for note in found.notes:
         console.print(Text(note, style="yellow"))

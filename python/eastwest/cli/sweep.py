@@ -33,8 +33,9 @@ from eastwest.sweep import seeds as notes_on_seeds
 from eastwest.sweep.check import load
 from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
+from eastwest.sweep.values import told_settings
 from eastwest.sweep.words import Shown
-from eastwest.units import clean, count, span
+from eastwest.units import clean, count, plural, span
 from eastwest.views import goals
 
 _MOST_FAILURES = 5
@@ -153,7 +154,7 @@ def _confirmed(estimate: Estimate) -> bool:
 
 
 def _ahead(spec: Spec, estimate: Estimate) -> str:
-    return f"{clean(spec.name, 60)}: {count(spec.count)} points, {estimate.sentence()}"
+    return f"{clean(spec.name, 60)}: {plural(spec.count, 'point')}, {estimate.sentence()}"
 
 
 def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
@@ -214,13 +215,18 @@ def _print_points(console: Console, result: SweepResult) -> None:
         )
     for metric, hint in absent:
         console.print(f"no run has a metric {clean(metric, 60)!r}{hint}", markup=False)
-    more = result.summary["points"] - len(first)
+    there = result.points["point"].n_unique()
+    if lost := result.summary["points"] - there:
+        console.print(f"{plural(lost, 'point has', 'points have')} no result", markup=False)
+    more = there - len(first)
     if more > 0:
         folder = clean(str(result.path), 400)
         whole = f"the table points.parquet and eastwest report {folder}"
-        if console.is_terminal and result.summary["points"] <= _MOST_ROWS_IN_FILE:
+        if console.is_terminal and there <= _MOST_ROWS_IN_FILE:
             whole += ", or this command with --resume | cat,"
-        console.print(f"and {count(more)} more points: {whole} show all", markup=False)
+        console.print(
+            f"and {plural(more, 'more point', 'more points')}: {whole} show all", markup=False
+        )
 
 
 def _points_table(
@@ -239,11 +245,14 @@ def _points_table(
 def _list_failures(result: SweepResult) -> None:
     console = errors()
     failures = result.failures
-    runs = f"{len(failures)} run{'s' * (len(failures) > 1)}"
-    console.print(f"eastwest: {runs} failed; --resume --retry repeats them", markup=False)
+    console.print(
+        f"eastwest: {plural(len(failures), 'run')} failed; --resume --retry repeats them",
+        markup=False,
+    )
     for failure in failures[:_MOST_FAILURES]:
-        settings = ", ".join(f"{path} = {value}" for path, value in failure["settings"].items())
-        line = f"  {settings}, seed {failure['seed']}: {failure['message']}"
+        line = (
+            f"  {told_settings(failure['settings'])}, seed {failure['seed']}: {failure['message']}"
+        )
         console.print(clean(line, 1000), markup=False)
     if len(failures) > _MOST_FAILURES:
         rest = len(failures) - _MOST_FAILURES

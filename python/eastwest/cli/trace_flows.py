@@ -11,7 +11,7 @@ from eastwest.cli.guard import errors, guarded
 from eastwest.cli.options import one_of
 from eastwest.cli.screen import print_account
 from eastwest.cli.simulate import OnBadRow
-from eastwest.units import clean, count, size
+from eastwest.units import clean, plural, size
 
 if TYPE_CHECKING:
     from eastwest.traces.flows.collect import Wanted
@@ -153,7 +153,8 @@ def _matrix(files: list[Path], out: Path, starts: str, lossy: bool, force: bool)
     _free(out, force)
     matrix.write(found, out)
     payload = size(sum(each.bytes for each in found.connections))
-    typer.echo(f"{count(len(found.connections))} flows of {payload}, hosts 0 to {found.nodes - 1}")
+    flows = plural(len(found.connections), "flow")
+    typer.echo(f"{flows} of {payload}, hosts 0 to {found.nodes - 1}")
     for line in found.account.lines():
         errors().print(f"eastwest: {clean(line, 500)}", markup=False)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eastwest.results import pick
-from eastwest.units import clean, count, percent
+from eastwest.units import clean, count, percent, plural
 
 if TYPE_CHECKING:
     from eastwest.sweep.tables import SweepResult
@@ -36,8 +36,8 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
         name = clean(str(workload), 40)
         hidden = f"percentiles above p{100 * (1 - share):.6g} do" if share < 1 else "it does"
         note = (
-            f"{count(missed)} of {count(answered)} queries of {name} ({percent(share)}) missed the "
-            f"deadline; {_MEASURE} contains the deadline as their time, so that {hidden} not show "
+            f"{count(missed)} of {plural(answered, 'query', 'queries')} of {name} "
+            f"({percent(share)}) missed the deadline; {_MEASURE} contains the deadline as their time, so that {hidden} not show "
             "how long the responses took"
         )
         if any(str(each).startswith(f"applications.{workload}.{_MEASURE}.") for each in measures):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eastwest.results import pick
-from eastwest.units import count, percent
+from eastwest.units import count, percent, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,8 +37,8 @@ def of_run(summary: Mapping[str, Any], links: pl.DataFrame) -> list[str]:
         )
     if lost:
         notes.append(
-            f"{count(lost)} frames were lost in full rings of hosts (hosts.ring_drops); the "
-            "counts of drops in the network do not include these frames"
+            f"{plural(lost, 'frame was', 'frames were')} lost in full rings of hosts "
+            "(hosts.ring_drops); the counts of drops in the network do not include these frames"
         )
     return notes
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastwest.results import pick
-from eastwest.units import count
+from eastwest.units import plural
 
 
 def of_run(summary: Mapping[str, Any]) -> list[str]:
@@ -18,7 +18,7 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
     lost = pick(summary, "dcb", "overflow_drops")
     if not lost:
         return []
-    packets = "1 packet" if lost == 1 else f"{count(lost)} packets"
+    packets = plural(lost, "packet")
     return [
         f"switches lost {packets} of lossless priorities, because the headroom of their inputs was "
         "full (dcb.overflow_drops): see headroom, headroom_pool and over_subscribe in "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastwest.results import pick
-from eastwest.units import clean, count
+from eastwest.units import clean, count, plural
 
 #: Texts that tell why requests have no reply, by the name of their number in
 #: ``applications.W.requests``.
@@ -47,7 +47,7 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
             continue
         end = _ENDS.get(str(own.get("ended")), "at the end")
         note = (
-            f"{clean(str(workload), 40)}: {count(none)} of {count(sent)} requests had no reply "
+            f"{clean(str(workload), 40)}: {count(none)} of {plural(sent, 'request')} had no reply "
             f"{end} ({reasons(requests)})"
         )
         if pick(summary, "faults", "failures"):

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from eastwest.plot.style import color, empty, legend_above, percent_ticks, sheet
 from eastwest.results import Result
-from eastwest.units import count, span
+from eastwest.units import plural, span
 from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
 
 
@@ -29,7 +29,7 @@ def flow_parts(result: Result) -> Figure:
             axes.bar(at, share, 0.62, below, color=color(number), label=part)
             below = below + share
         for place, row in enumerate(table.iter_rows(named=True)):
-            said = f"{count(row['flows'])} flows, median {span(row['completion_us'] / 1e6)}"
+            said = f"{plural(row['flows'], 'flow')}, median {span(row['completion_us'] / 1e6)}"
             axes.text(place, 1.02, said, ha="center", va="bottom")
         axes.set_ylim(0, 1.12)
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1])

@@ -35,7 +35,7 @@ from eastwest.plot.style import (
     time_axis,
 )
 from eastwest.results import Result
-from eastwest.units import clean, count, size, span, tier_words
+from eastwest.units import clean, count, plural, size, span, tier_words
 from eastwest.views.facts import Facts
 from eastwest.views.links import Samples
 from eastwest.views.series import Floats
@@ -191,7 +191,7 @@ def losses(result: Result) -> Figure:
         legend_above(axes)
         later = int(result.links["drops"].sum()) - int(total.sum())
         more = f"; {count(later)} more after the last interval" if later > 0 else ""
-        axes.set_title(f"{count(float(total.sum()))} packets lost{more}")
+        axes.set_title(f"{plural(float(total.sum()), 'packet')} lost{more}")
     return figure
 
 
@@ -209,7 +209,7 @@ def marks(result: Result) -> Figure:
         total = _stack(axes, samples, "marks")
         axes.set(ylabel=f"packets marked in {span(samples.width)}")
         legend_above(axes)
-        axes.set_title(f"{count(float(total.sum()))} packets marked (CE)")
+        axes.set_title(f"{plural(float(total.sum()), 'packet')} marked (CE)")
     return figure
 
 
@@ -263,7 +263,9 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
         axes.set_yticks(ticks + 0.5, [clean(names[i], 24) for i in ticks])
         bar = figure.colorbar(image, ax=axes, pad=0.01)
         bar.set_label("share of the rate used" if what == "utilisation" else "packets lost")
-        axes.set_title(f"{'Use' if what == 'utilisation' else 'Losses'} of {rows.height} links")
+        axes.set_title(
+            f"{'Use' if what == 'utilisation' else 'Losses'} of {plural(rows.height, 'link')}"
+        )
     return figure
 
 
@@ -311,7 +313,9 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
             axes.set_ylabel("tasks, maps first")
         axes.grid(visible=False, axis="y")
         legend_above(axes)
-        axes.set_title(f"{clean(row['name'], 60)}: {tasks.height} tasks, {span(row['runtime_s'])}")
+        axes.set_title(
+            f"{clean(row['name'], 60)}: {plural(tasks.height, 'task')}, {span(row['runtime_s'])}"
+        )
     return figure
 
 

@@ -24,7 +24,7 @@ from eastwest.plot.style import (
     time_axis,
 )
 from eastwest.results import Result
-from eastwest.units import count, span
+from eastwest.units import plural, span
 from eastwest.views.jobs import KINDS, at_once, concurrency
 from eastwest.views.series import Lanes
 
@@ -83,7 +83,8 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     legend_above(axes)
     mean = float((tasks["finished_s"] - tasks["started_s"]).sum()) / end if end > 0 else 0.0
     return (
-        f"{count(tasks.height)} tasks: at most {at_once(tasks)} run at once, {mean:.1f} on average"
+        f"{plural(tasks.height, 'task')}: at most {plural(at_once(tasks), 'runs', 'run')} at once, "
+        f"{mean:.1f} on average"
     )
 
 
@@ -98,7 +99,7 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     rows = {host: row for row, host in enumerate(sorted(set(tasks["host"].to_list())))}
     if tasks.height <= _MOST_BARS:
         _bars(axes, tasks, rows, scale)
-        title = f"Every task on the host that ran it ({len(rows)} hosts)"
+        title = f"Every task on the host that ran it ({plural(len(rows), 'host')})"
     else:
         edges = np.linspace(0, end, _BINS + 1)
         busy = np.zeros((len(rows), _BINS))
@@ -107,9 +108,9 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         most = max(1.0, float(busy.max()))
         # The colour of 0 tasks is transparent, so that the picture suits light and dark pages.
         heat(axes, busy, end * scale, ORANGE, top=most, pale=f"{ORANGE}00")
+        hosts = "the host" if len(rows) == 1 else f"each of the {len(rows)} hosts"
         title = (
-            f"How many tasks each of the {len(rows)} hosts runs: from none to {most:.0f} "
-            "where the colour is strongest"
+            f"How many tasks {hosts} runs: from none to {most:.0f} where the colour is strongest"
         )
     axes.set(xlim=(0, max(end, 1e-9) * scale), ylim=(len(rows), 0), ylabel="host")
     axes.grid(visible=False, axis="y")

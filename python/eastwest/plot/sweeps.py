@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullL
 
 from eastwest.plot.style import INK, MUTED, color, empty, percent_ticks, sheet
 from eastwest.sweep.tables import SweepResult
-from eastwest.units import clean, count
+from eastwest.units import clean
 from eastwest.views.curves import Axis, Curve, Curves, curves, measured
 from eastwest.views.labels import plural
 from eastwest.views.metrics import made
@@ -56,7 +56,7 @@ def sweep(
         if len(shown) > 1:
             axes.legend(loc="best", title=found.by)
         more = len(found.curves) - len(shown)
-        said = f" ({count(more)} more curves are not drawn)" if more else ""
+        said = f" ({plural(more, 'more curve is', 'more curves are')} not drawn)" if more else ""
         if found.left_out:
             points = plural(found.left_out, "point")
             said += f"\n{points} without {found.axis.label}: not drawn"

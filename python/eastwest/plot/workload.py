@@ -20,7 +20,7 @@ from eastwest.plot.style import (
     style,
     time_axis,
 )
-from eastwest.units import clean, count, percent, size, span
+from eastwest.units import clean, percent, plural, size, span
 from eastwest.workload.access import Access
 from eastwest.workload.arrival import Arrival
 from eastwest.workload.describe import Description
@@ -113,7 +113,7 @@ def _rate(axes: Axes, arrival: Arrival) -> None:
 def rate_title(arrival: Arrival) -> str:
     """Return a title: number of jobs, and jobs in the busiest and in the median interval."""
     known = [burst for burst in arrival.bursts if burst.ratio is not None]
-    jobs = f"{count(arrival.jobs)} jobs in {span(arrival.span_s)}"
+    jobs = f"{plural(arrival.jobs, 'job')} in {span(arrival.span_s)}"
     if not known:
         return jobs
     burst = known[-1]

@@ -18,6 +18,8 @@ from eastwest.views.labels import shown
 #: Maximum number of charts of applications on a page, and of curves in a chart.
 _MOST_CHARTS = 4
 _MOST_CURVES = 6
+#: Beginning in s of the axis if all durations are 0.
+_SHORTEST_S = 1e-9
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
 #: Paths in the numbers of an application, one for each column of the table of operations and
 #: requests.
@@ -42,8 +44,8 @@ def number_rows(result: Result) -> list[list[str]]:
     for workload, own in applications.all_of(result.summary).items():
         if "requests" not in own:
             continue
-        no_operations = not any(pick(own, *path) for path in _NUMBERS[:3])
-        cells = ["–" if no_operations else units.count(pick(own, *path)) for path in _NUMBERS[:3]]
+        known = applications.has_operations(own)
+        cells = [units.count(pick(own, *path)) if known else "–" for path in _NUMBERS[:3]]
         cells += [units.count(pick(own, *path)) for path in _NUMBERS[3:]]
         rows.append([shown(workload, 40), *cells, reasons(own["requests"]) or "–"])
     return rows
@@ -60,10 +62,7 @@ def measure_rows(result: Result) -> list[list[str]]:
             shown(each.workload, 40),
             shown(each.name.replace("_", " "), 60),
             units.count(pick(each.statistics, "count")),
-            *(
-                units.span((pick(each.statistics, name) or 0.0) / 1e6)
-                for name in ("mean", "p50", "p99", "p999", "max")
-            ),
+            *(units.span(each.seconds(name)) for name in ("mean", "p50", "p99", "p999", "max")),
         ]
         for each in applications.measures(result.summary)
     ]
@@ -118,17 +117,21 @@ def _chart(
         what = shown(key[1].replace("_", " "), 40)
         title = f"Measure “{what}” of {owner}"
         note = f"Share of the durations “{what}” of {owner} up to a time"
+    values = np.concatenate([x for x, _ in drawn])
+    positive = values[values > 0]
+    low = float(positive.min()) if positive.size else _SHORTEST_S
+    note += ", over the whole run."
+    if positive.size < values.size:
+        note += " Durations of 0 are at the left end of the axis."
     chart = Chart(
         f"application-{number}",
         title,
-        f"{note}, over the whole run.",
-        logarithmic(
-            min(float(x[0]) for x, _ in drawn), max(float(x[-1]) for x, _ in drawn), "time"
-        ),
+        note,
+        logarithmic(low, float(values.max()), "time"),
         Scale("linear", 0.0, 1.02, "durations", "percent"),
         legend=[name for name, _ in curves],
     )
-    chart.shares([thin_curve(np.maximum(x, chart.x.low), y) for x, y in drawn])
+    chart.shares([thin_curve(x, y) for x, y in drawn])
     shares = [*(units.percent(share) for share in _SHARES[:-1]), "all"]
     chart.table = (
         ["measure" if alone else "result", "number", *shares],

@@ -455,9 +455,12 @@ class Chart:
         """Draw cumulative shares as step curves from 0, and set ``data`` for the script.
 
         Each curve has two arrays: values in ascending order, and the share up to each value.
+
+        Values of 0 are drawn at the lower end of a logarithmic axis.
         """
         for number, (x, y) in enumerate(curves):
-            self.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
+            drawn = np.maximum(x, self.x.low) if self.x.kind == "log" else x
+            self.line(np.insert(drawn, 0, drawn[0]), np.insert(y, 0, 0.0), number, step=True)
         self.data = {"type": "curve", "curves": [[rounded(x), rounded(y)] for x, y in curves]}
 
     def interval(

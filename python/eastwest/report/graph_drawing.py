@@ -16,7 +16,7 @@ from typing import Any
 import networkx as nx
 
 from eastwest import units
-from eastwest.views.labels import natural, shown
+from eastwest.views.labels import natural, plural, shown
 
 _WIDTH = 1160
 _HEIGHT = 36
@@ -95,7 +95,7 @@ def layered(
             level = 1 + round(5 * math.log1p(data["calls"]) / math.log1p(largest))
             title = (
                 f"{shown(caller, 80)} → {shown(called, 80)}: "
-                f"{units.count(data['calls'])} calls, median "
+                f"{plural(data['calls'], 'call')}, median "
                 f"{units.span(data['median_s'])}, 99 % within "
                 f"{units.span(data['p99_s'])}"
             )
@@ -109,7 +109,7 @@ def layered(
 
 def _told(name: str, data: Mapping[str, Any]) -> str:
     return (
-        f"{shown(name, 120)}: {units.count(data['spans'])} spans, median "
+        f"{shown(name, 120)}: {plural(data['spans'], 'span')}, median "
         f"{units.span(data['median_s'])}, 99 % within {units.span(data['p99_s'])}"
     )
 
@@ -188,7 +188,7 @@ def fabric(
             a, b = boxes[one], boxes[other]
             title = f"{shown(one, 60)} – {shown(other, 60)}"
             if times:
-                title += f": {units.count(times)} calls of the transaction"
+                title += f": {plural(times, 'call')} of the transaction"
             way = f"M{a.x:.1f} {a.y:.1f}L{b.x:.1f} {b.y:.1f}"
             drawing.edges.append((way, "t3" if times else "t1", title, bool(times)))
     drawing.edges.sort(key=lambda edge: edge[3])

@@ -14,7 +14,7 @@ from eastwest.report.draw import Chart, clock, linear, time
 from eastwest.report.heat import Heat
 from eastwest.units import tier_words
 from eastwest.views.facts import Facts
-from eastwest.views.labels import natural, shown
+from eastwest.views.labels import natural, plural, shown
 from eastwest.views.links import LinkLoad, longest_queue, sent_title, upward
 from eastwest.views.series import Bins, Floats
 
@@ -236,7 +236,7 @@ def packets(facts: Facts, name: str, counted: pl.DataFrame, what: str) -> Chart:
     chart = Chart(
         name,
         f"{name.capitalize()} peak about {_about(bins, worst, facts.end)}: "
-        f"{units.count(float(total[worst]))} packets in {units.span(bins.step)}",
+        f"{plural(float(total[worst]), 'packet')} in {units.span(bins.step)}",
         f"Packets {what} in each {units.span(bins.step)}, by tier of the link.",
         time(facts.end),
         linear(values, f"packets {what}"),

@@ -15,7 +15,7 @@ from eastwest.observe.path import NETWORK, Forest
 from eastwest.observe.transaction import Transaction
 from eastwest.report.graph_drawing import fabric, layered
 from eastwest.report.page import render
-from eastwest.views.labels import shown
+from eastwest.views.labels import agree, plural, shown
 
 _MOST_BARS = 80
 _BAR_HEIGHT = 17
@@ -76,8 +76,8 @@ def page(given: Shown) -> str:
         title=shown(given.name, 100),
         about=" · ".join(
             (
-                f"{units.count(given.spans.height)} spans",
-                f"{units.count(len(given.forest.roots))} transactions",
+                plural(given.spans.height, "span"),
+                plural(len(given.forest.roots), "transaction"),
                 f"Eastwest {core.version()}",
             )
         ),
@@ -85,7 +85,7 @@ def page(given: Shown) -> str:
         services=layered(
             graphs.services,
             transaction.services,
-            lambda name: (name, f"{units.count(graphs.services.nodes[name]['spans'])} spans"),
+            lambda name: (name, plural(graphs.services.nodes[name]["spans"], "span")),
         ),
         components=layered(
             graphs.components,
@@ -125,11 +125,11 @@ def _method(operation: str | None) -> str:
 def _sentences(given: Shown) -> list[str]:
     services, components = given.graphs.services, given.graphs.components
     said = [
-        f"{units.count(len(services))} services have "
-        f"{units.count(services.number_of_edges())} dependencies on each other; they "
-        f"consist of {units.count(len(components))} components (operations of "
-        f"instances) with {units.count(components.number_of_edges())} different "
-        "calls."
+        f"{plural(len(services), 'service has', 'services have')} "
+        f"{plural(services.number_of_edges(), 'dependency', 'dependencies')} on each other; "
+        f"{agree(len(services), 'it consists', 'they consist')} of "
+        f"{plural(len(components), 'component')} (operations of instances) with "
+        f"{plural(components.number_of_edges(), 'different call')}."
     ]
     whole = sum(given.time.values())
     if whole:
@@ -142,14 +142,14 @@ def _sentences(given: Shown) -> list[str]:
                 if others
                 else ""
             )
-            + f" (critical paths of {units.count(given.counted)} transactions)."
+            + f" (critical paths of {plural(given.counted, 'transaction')})."
         )
     transaction = given.transaction
     said.append(
-        f"The transaction shown has {units.count(len(transaction.rows))} spans and "
+        f"The transaction shown has {plural(len(transaction.rows), 'span')} and "
         f"takes {units.span(_length(given, transaction.root))}; its critical path "
         "passes from one span to another "
-        f"{units.count(max(0, len(transaction.critical) - 1))} times."
+        f"{plural(max(0, len(transaction.critical) - 1), 'time')}."
     )
     skew = given.about.get("skew")
     if isinstance(skew, dict) and skew.get("shifted"):

@@ -12,7 +12,7 @@ from eastwest.report.draw import UNITS, Chart, Scale, fill_lines, linear, logari
 from eastwest.report.page import render
 from eastwest.sweep import seeds
 from eastwest.views.front import GROUPS, group, interval, pairs
-from eastwest.views.labels import as_sentence, shown
+from eastwest.views.labels import as_sentence, plural, shown
 from eastwest.views.metrics import KNOWN
 
 _MOST_FINALISTS = 200
@@ -67,8 +67,8 @@ def optimize_page(result: OptimizeResult) -> str:
 def _counts(summary: Mapping[str, Any]) -> str:
     runs = summary["runs"]
     return (
-        f"{units.count(summary['points'])} points by {shown(summary['search']['method'], 60)}, "
-        f"{units.count(runs['done'])} runs, {units.count(runs['failed'])} failed"
+        f"{plural(summary['points'], 'point')} by {shown(summary['search']['method'], 60)}, "
+        f"{plural(runs['done'], 'run')}, {units.count(runs['failed'])} failed"
     )
 
 
@@ -207,7 +207,7 @@ def _front(
         scaled.append(values)
     chart = Chart(
         f"front-{across}-{up}",
-        f"{names[1]} against {names[0]}: {len(summary['front'])} points on the front",
+        f"{names[1]} against {names[0]}: {plural(len(summary['front']), 'point')} on the front",
         "Means over the seeds of the last stage; bars are their confidence intervals. "
         + ", ".join(_wanted(summary["goals"][goal]) for goal in (across, up))
         + ".",

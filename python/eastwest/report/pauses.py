@@ -50,7 +50,12 @@ def heat(facts: Facts) -> Chart | None:
         + (" a priority" if several else "")
         + ". Ports are in the order of their first pauses from top to bottom, so that "
         "spreading congestion runs down the picture."
-        + (f" {units.count(more)} more rows with shorter pauses are not drawn." if more else "")
+        + (
+            f" {units.plural(more, 'more row', 'more rows')} with shorter pauses "
+            f"{units.agree(more, 'is', 'are')} not drawn."
+            if more
+            else ""
+        )
     )
     return Heat(
         "pauses",

@@ -24,7 +24,7 @@ from eastwest.report.page import render
 from eastwest.results import Result, pick
 from eastwest.views import goals, summary
 from eastwest.views.facts import Facts
-from eastwest.views.labels import as_sentence, shown
+from eastwest.views.labels import agree, as_sentence, plural, shown
 from eastwest.views.latency import by_size
 from eastwest.views.links import LinkLoad
 
@@ -154,8 +154,8 @@ def _notes(facts: Facts, above: set[str]) -> list[str]:
     """
     said = [note for note in summary.notes(facts.result) if as_sentence(note) not in above]
     return said + [
-        f"{units.count(count)} rows of the table {shown(name, 30)} have missing or "
-        "invalid values; this page leaves these rows out."
+        f"{plural(count, 'row')} of the table {shown(name, 30)} {agree(count, 'has', 'have')} "
+        f"missing or invalid values; this page leaves {agree(count, 'it', 'them')} out."
         for name, count in facts.result.left_out.items()
     ]
 
@@ -164,9 +164,9 @@ def _thinned(facts: Facts) -> str:
     """Return a sentence: curves are thinned; numbers of rows of tables in the result folder."""
     return (
         f"Curves and series are thinned to what a screen can show; the result folder has every "
-        f"row ({units.count(facts.flows.height)} flows, {units.count(facts.tasks.height)} tasks, "
-        f"{units.count(facts.samples.height)} samples of links, "
-        f"{units.count(facts.events.height)} events)."
+        f"row ({plural(facts.flows.height, 'flow')}, {plural(facts.tasks.height, 'task')}, "
+        f"{plural(facts.samples.height, 'sample')} of links, "
+        f"{plural(facts.events.height, 'event')})."
     )
 
 

@@ -12,7 +12,7 @@ from eastwest import units
 from eastwest.report.draw import clock
 from eastwest.results import pick
 from eastwest.views.facts import Facts
-from eastwest.views.labels import plural, shown
+from eastwest.views.labels import agree, plural, shown
 from eastwest.views.latency import finished
 
 #: Maximum number of flows with the longest times, and of flows with the largest slowdowns.
@@ -57,10 +57,15 @@ def without_loss(rows: list[dict[str, Any]]) -> str:
     count = sum(not row["story"] for row in rows)
     if not count:
         return ""
-    which = "All" if count == len(rows) else f"{units.count(count)} of the {units.count(len(rows))}"
+    if len(rows) == 1:
+        which = "The flow"
+    elif count == len(rows):
+        which = "All flows"
+    else:
+        which = f"{units.count(count)} of the {plural(len(rows), 'flow')}"
     return (
-        f"{which} flows in this table lost no packet: they waited in queues or "
-        "shared their path with other flows."
+        f"{which} in this table lost no packet: {agree(count, 'it', 'they')} waited in queues or "
+        f"shared {agree(count, 'its', 'their')} path with other flows."
     )
 
 

@@ -57,7 +57,7 @@ def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str
         Scale("linear", 0.0, 1.02, what, "percent"),
         legend=[key for key, _ in curves] if len(curves) > 1 or curves[0][0] else [],
     )
-    chart.shares([thin_curve(*cumulative(np.maximum(v, chart.x.low))) for _, v in curves])
+    chart.shares([thin_curve(*cumulative(v)) for _, v in curves])
     noun = what.split(" ", maxsplit=1)[0]
     chart.table = (
         ["", noun, *(units.percent(s) for s in _SHARES[:-1]), "all"],

@@ -28,6 +28,7 @@ from eastwest.report.draw import (
 from eastwest.report.page import render
 from eastwest.sweep import seeds, words
 from eastwest.sweep.tables import SweepResult
+from eastwest.sweep.values import told_settings
 from eastwest.views import goals
 from eastwest.views.facts import Facts
 from eastwest.views.front import Trade, trade
@@ -109,9 +110,9 @@ def _counts(points: Points) -> str:
     runs = points.sweep.summary.get("runs", {})
     seeds = points.sweep.summary.get("seeds", [])
     most = "up to " * bool(points.sweep.summary.get("adaptive"))
-    many = f" × {most}{len(seeds)} seeds" if isinstance(seeds, list) and seeds else ""
+    many = f" × {most}{plural(len(seeds), 'seed')}" if isinstance(seeds, list) and seeds else ""
     return (
-        f"{units.count(len(points.all))} points{many}: {runs.get('done', '?')} of "
+        f"{plural(len(points.all), 'point')}{many}: {runs.get('done', '?')} of "
         f"{runs.get('planned', '?')} runs done, {runs.get('failed', '?')} failed"
     )
 
@@ -412,20 +413,26 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
     main, others = _drawn(points)
     for metric in main or [m for m in others if m.headline]:
         if pair := _pair(points, metric):
-            said.append(pair)
+            said.append(pair + _lacking(points, metric))
             continue
         low, high = _extremes(points.of(metric))
         said.append(
             f"{metric.title}: from {points.of(metric)[low].text(metric)} ({points.name(low)}) to "
             f"{points.of(metric)[high].text(metric)} ({points.name(high)})"
             + _against(points, metric)
+            + _lacking(points, metric)
         )
     compared = any("baseline" in s or s.endswith(_CLEAR) for s in said)
     for metric in points.wanted:
         values = points.of(metric)
         if values and metric not in main:
             value = metric.write(next(iter(values.values())).mean)
-            said.append(f"{metric.title}: {value} at every point.")
+            where = "every point"
+            if len(values) < len(points.all):
+                where = _counted(len(values), len(points.all))
+            elif (points.sweep.summary.get("points") or 0) > len(points.all):
+                where = "every point that has a result"
+            said.append(f"{metric.title}: {value} at {where}.{_lacking(points, metric)}")
     if found is not None:
         said.append(_front(points, found))
     if any(m.path[-1] in _PERCENTILES for m in main) and points.sweep.points["n"].max() != 1:
@@ -441,6 +448,17 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
             "chance only; this is not corrected."
         )
     return said or ["Nothing differs between the points."]
+
+
+def _lacking(points: Points, metric: Metric) -> str:
+    """Return a sentence on the points without a value of a metric; empty if there are none."""
+    found = points.of(metric)
+    lacking = [point for point in points.all if point not in found]
+    if not lacking or not found:
+        return ""
+    named = ", ".join(points.name(point) for point in lacking[:_MOST_NAMED])
+    rest = len(lacking) - _MOST_NAMED
+    return f" There is no value at {named}" + (f", and {rest} more." if rest > 0 else ".")
 
 
 #: Statistics of a measure that are percentiles within a run.
@@ -565,14 +583,15 @@ def _curves(points: Points) -> tuple[list[Chart], str]:
 
 def _failures(sweep: SweepResult) -> list[list[str]]:
     limits = {"point": 20, "seed": 20, "settings": 200, "message": 400}
-    return [
-        [
-            shown(failure.get(key, "?" if limit == 20 else ""), limit)
-            for key, limit in limits.items()
-        ]
-        for failure in sweep.failures[:50]
-        if isinstance(failure, dict)
-    ]
+    rows = []
+    for failure in sweep.failures[:50]:
+        if isinstance(failure, dict):
+            told = {**failure, "settings": told_settings(failure.get("settings"))}
+            cells = (
+                (told.get(key, "?" if most == 20 else ""), most) for key, most in limits.items()
+            )
+            rows.append([shown(cell, most) for cell, most in cells])
+    return rows
 
 
 def _methods(summary: dict[str, Any]) -> list[list[str]]:

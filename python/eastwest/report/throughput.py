@@ -36,7 +36,7 @@ def _streams(facts: Facts, found: Throughput) -> Chart:
     )
     if found.streams.height > len(names):
         note += (
-            f" Shown are the {len(names)} of {units.count(found.streams.height)} streams "
+            f" Shown are the {len(names)} of {units.plural(found.streams.height, 'stream')} "
             "with most bytes."
         )
     chart = Chart(
@@ -57,7 +57,7 @@ def _total(facts: Facts, found: Throughput) -> Chart:
     peak = float(found.total.max())
     chart = Chart(
         "stream-rates-sum",
-        f"All {units.count(found.streams.height)} streams together reach {units.rate(peak)}",
+        f"Together, {units.plural(found.streams.height, 'stream')} reach {units.rate(peak)}",
         "Payload in bits per second that arrived at all receivers; means over "
         f"{units.span(found.step)}.",
         time(facts.end),

@@ -227,7 +227,7 @@ def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
                 "level": edge.level,
                 "name": name,
                 "text": f"{name} ({rate}): used {units.percent(float(share))} of the run, "
-                f"{units.count(float(count))} drops",
+                f"{plural(float(count), 'drop')}",
             }
         )
     layers = {node.layer for node in topology.nodes}

@@ -13,7 +13,7 @@ from eastwest.account import Entry, entries
 from eastwest.report import trace_charts as charts
 from eastwest.report.draw import Chart
 from eastwest.report.page import render
-from eastwest.views.labels import shown
+from eastwest.views.labels import agree, as_sentence, plural, shown
 from eastwest.workload.access import Access
 from eastwest.workload.arrival import Arrival
 from eastwest.workload.describe import Description
@@ -87,7 +87,7 @@ def description_page(
     if quality is not None:
         said.insert(0, verdict(quality))
     arrival = described.arrival
-    about = f"{units.count(arrival.jobs)} jobs in {units.span(arrival.span_s)}"
+    about = f"{plural(arrival.jobs, 'job')} in {units.span(arrival.span_s)}"
     kicker = "Synthetic trace" if made else "Trace"
     return _page(title_of(described.name), kicker, about, said, parts)
 
@@ -128,7 +128,8 @@ def sentences(described: Description) -> list[str]:
         f"{units.size(sizes.total)} of {WORDS[name]}" for name, sizes in access.sizes.items()
     )
     said = [
-        f"{units.count(arrival.jobs)} jobs in {units.span(arrival.span_s)} move "
+        f"{plural(arrival.jobs, 'job')} in {units.span(arrival.span_s)} "
+        f"{agree(arrival.jobs, 'moves', 'move')} "
         f"{moved or 'an unknown number of bytes'}.",
         f"{units.percent(ten)} of the jobs move less than {word} of 10⁹ bytes, "
         f"{units.percent(two)} less than {word} of 2³⁰ bytes.",
@@ -139,7 +140,8 @@ def sentences(described: Description) -> list[str]:
             "consist of maps only."
         )
     if access.empty:
-        said.append(f"{units.count(access.empty)} jobs have neither input, shuffle nor output.")
+        jobs = plural(access.empty, "job has", "jobs have")
+        said.append(f"{jobs} neither input, shuffle nor output.")
     if shapes.shapes:
         most = max(shapes.shapes, key=lambda shape: shape.bytes_share)
         said.append(
@@ -209,7 +211,11 @@ def _shapes(shapes: Shapes) -> Section:
         "Medians of each shape",
         "Variance explained by 1, 2, … groups: "
         f"{', '.join(units.percent(e) for e in shapes.explained)}."
-        + (f" {units.count(shapes.left_out)} jobs lack a quantity." if shapes.left_out else ""),
+        + (
+            f" {plural(shapes.left_out, 'job lacks', 'jobs lack')} a quantity."
+            if shapes.left_out
+            else ""
+        ),
         shapes.shapes,
         {
             "shape": lambda shape: shape.word,
@@ -346,7 +352,7 @@ def _made_words(made: Mapping[str, Any]) -> str:
         "nodes": "then scaled by numbers of nodes {}; distances are those before scaling",
     }
     said = [text.format(shown(made[key], 60)) for key, text in words.items() if made.get(key)]
-    return (", ".join(said) + ".").capitalize() if said else ""
+    return as_sentence(", ".join(said)) if said else ""
 
 
 def account_section(account: Sequence[Entry]) -> Section:

@@ -17,7 +17,7 @@ from eastwest.report.draw import (
     thin_rows,
     time,
 )
-from eastwest.views.labels import shown
+from eastwest.views.labels import plural, shown
 from eastwest.views.series import Floats
 from eastwest.workload.access import Access, Files
 from eastwest.workload.arrival import Arrival
@@ -126,8 +126,7 @@ def _popularity(files: Files) -> Chart:
     zipf = "" if files.zipf is None else f", about as rank to the power −{files.zipf:.2f}"
     chart = Chart(
         "popularity",
-        f"The most used of {units.count(files.files)} files is used "
-        f"{units.count(float(uses[0]))} times",
+        f"The most used of {plural(files.files, 'file')} is used {plural(float(uses[0]), 'time')}",
         f"Uses of each file, the most used first{zipf}.",
         logarithmic(1.0, float(ranks[-1]), "rank", "count"),
         logarithmic(1.0, float(uses[0]), "uses", "count"),

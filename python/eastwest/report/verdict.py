@@ -14,7 +14,7 @@ from eastwest.report import energy, words
 from eastwest.results import pick
 from eastwest.views import transports
 from eastwest.views.facts import Facts
-from eastwest.views.labels import as_sentence, plural, seconds, shown
+from eastwest.views.labels import agree, as_sentence, plural, seconds, shown
 from eastwest.views.latency import finished
 from eastwest.views.series import percentile
 
@@ -89,16 +89,20 @@ def _done(facts: Facts) -> Iterator[Verdict]:
     count, done = pick(summary, "flows", "count"), pick(summary, "flows", "completed")
     if not count or done is None:
         return
-    every = units.count(count)
     if done < count:
-        late = f"{units.count(count - done)} of {every} flows were not complete"
+        were = agree(count - done, "was", "were")
+        late = f"{units.count(count - done)} of {plural(count, 'flow')} {were} not complete"
         yield "bad", f"{late} when the run ended."
         return
     middle, tail = (seconds(pick(summary, "flows", "fct_us", q)) for q in ("p50", "p99"))
+    if count == 1:
+        took = "" if middle is None else f" after {units.span(middle)}"
+        yield "good", f"The only flow was complete{took}."
+        return
     took = ""
     if middle is not None and tail is not None:
         took = f": half within {units.span(middle)}, 99 % within {units.span(tail)}"
-    yield "good", f"All {every} flows are complete{took}."
+    yield "good", f"All {units.count(count)} flows are complete{took}."
 
 
 def _jobs(facts: Facts) -> Iterator[Verdict]:
@@ -125,8 +129,9 @@ def _lost(facts: Facts) -> Iterator[Verdict]:
         causes = words.drop_causes(facts.result)
         yield (
             "look",
-            f"{units.count(drops)} packets were dropped, {units.percent(drops / packets)} of all "
-            f"transmissions; {units.percent(most / drops)} of them on links from "
+            f"{plural(drops, 'packet was', 'packets were')} dropped, "
+            f"{units.percent(drops / packets)} of all transmissions; "
+            f"{units.percent(most / drops)} of {agree(drops, 'it', 'them')} on links from "
             f"{units.tier_words(str(tier))}." + (f" Causes: {causes}." if ", " in causes else ""),
         )
 
@@ -154,10 +159,11 @@ def _timeouts(facts: Facts) -> Iterator[Verdict]:
         share = units.percent(hit.height / done.height)
         yield (
             "look",
-            f"There were {' and '.join(said)}. "
-            f"{plural(hit.height, 'flow')} ({share}) "
-            "were in progress on a connection during a timeout, which counts for each of these "
-            "flows. Median completion time with and without a timeout: "
+            f"There {agree(sum(counted.values()), 'was', 'were')} {' and '.join(said)}. "
+            f"{plural(hit.height, 'flow')} ({share}) {agree(hit.height, 'was', 'were')} in "
+            "progress on a connection during a timeout, which counts for "
+            f"{agree(hit.height, 'this flow', 'each of these flows')}. "
+            "Median completion time with and without a timeout: "
             f"{_by_purpose(hit, done)}.",
         )
 
@@ -199,7 +205,7 @@ def _pauses(facts: Facts) -> Iterator[Verdict]:
         most = paused.sort(["paused_s", "link"], descending=[True, False]).row(0, named=True)
         yield (
             "look",
-            f"PFC paused ports {units.count(float(paused['pauses'].sum()))} times; "
+            f"PFC paused ports {plural(float(paused['pauses'].sum()), 'time')}; "
             f"{facts.link(most['link'])} was paused for longest, "
             f"{units.percent(most['paused_s'] / facts.end)} of the time.",
         )

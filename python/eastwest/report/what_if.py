@@ -19,7 +19,7 @@ from eastwest.report import spread, words
 from eastwest.report.draw import SHADES, Chart, Scale, fill_lines, linear
 from eastwest.report.page import render
 from eastwest.results import Result
-from eastwest.views.labels import shown
+from eastwest.views.labels import plural, shown
 from eastwest.views.metrics import Metric, change
 from eastwest.views.series import cumulative
 from eastwest.views.settings import ABSENT, differences
@@ -70,8 +70,8 @@ def page(cases: Sequence[Shown], title: str) -> str:
         title=shown(title, 100),
         about=" · ".join(
             (
-                f"{len(cases)} cases" + f" with {runs} seeds each" * (runs > 1),
-                f"{units.count(first[0].transactions.height)} transactions in the first",
+                plural(len(cases), "case") + f" with {runs} seeds each" * (runs > 1),
+                f"{plural(first[0].transactions.height, 'transaction')} in the first",
                 f"Eastwest {core.version()}",
             )
         ),

@@ -58,8 +58,8 @@ def fabric(result: Result) -> list[str]:
     nodes = set(links["src"].to_list())
     switches = len(nodes - senders)
     said = [
-        f"{units.count(len(senders))} hosts and {plural(switches, 'switch', 'switches')}, joined "
-        f"by {units.count(links.height / 2)} full-duplex cables."
+        f"{plural(len(senders), 'host')} and {plural(switches, 'switch', 'switches')}, joined "
+        f"by {plural(links.height / 2, 'full-duplex cable')}."
     ]
     tiers = upward_tiers(links)
     rates = []

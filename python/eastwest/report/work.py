@@ -39,7 +39,7 @@ def running(facts: Facts) -> Chart:
     busy = float((tasks["finished_s"] - tasks["started_s"]).sum())
     chart = Chart(
         "running-tasks",
-        f"At most {units.count(at_once(tasks))} tasks run at once, "
+        f"At most {plural(at_once(tasks), 'task runs', 'tasks run')} at once, "
         f"{busy / facts.end:.3g} on average",
         f"Tasks running, maps below and reduces on top; means over {units.span(bins.step)}.",
         time(facts.end),
@@ -80,7 +80,11 @@ def jobs(facts: Facts) -> Chart:
     )
     note = "A bar per job from submission to end; pale until its first task starts."
     if left_out:
-        note += f" The {units.count(left_out)} shortest jobs are left out."
+        note += " The " + (
+            "shortest job is left out."
+            if left_out == 1
+            else f"{units.count(left_out)} shortest jobs are left out."
+        )
     thick = max(2.0, min(12.0, 220 / lanes.count))
     chart = Chart(
         "jobs",
@@ -100,7 +104,8 @@ def jobs(facts: Facts) -> Chart:
         waiting.append(_bar(chart, submitted, started, top, thick))
         work.append(_bar(chart, started, finished, top, thick))
         text = (
-            f"{shown(name, 40)}: {units.span(finished - submitted)}, {maps} maps, {reduces} reduces"
+            f"{shown(name, 40)}: {units.span(finished - submitted)}, {plural(maps, 'map')}, "
+            f"{plural(reduces, 'reduce')}"
         )
         items.append([*rounded([submitted, finished], 7), round(top, 1), round(thick, 1), text])
     chart.add("bar pale s0", "".join(waiting), 0)

@@ -19,7 +19,7 @@ from eastwest.memory import available_bytes
 from eastwest.store import Plan, Store
 from eastwest.sweep.pool import Pool
 from eastwest.sweep.worker import Event, Task
-from eastwest.units import count, size, span
+from eastwest.units import count, plural, size, span
 
 #: Time of a run in addition to its simulation, in s: storing its result and sending messages.
 OVERHEAD_S = 0.02
@@ -51,7 +51,7 @@ class Estimate:
     def sentence(self) -> str:
         """Return the estimate as text: runs, time and memory."""
         more = " or more" if self.at_least else ""
-        parts = [f"{count(self.runs)} runs{more}"]
+        parts = [f"{plural(self.runs, 'run')}{more}"]
         if self.reused:
             parts.append(f"{count(self.reused)} of them in the store")
         if self.runs > self.reused:

@@ -185,6 +185,13 @@ def text(value: Any) -> str:
     return toml(value)
 
 
+def told_settings(settings: object) -> str:
+    """Return settings by path as text: ``fabric.mtu = 9000, seed = 2``."""
+    if not isinstance(settings, Mapping):
+        return ""
+    return ", ".join(f"{path} = {text(value)}" for path, value in settings.items())
+
+
 def labels(values: Sequence[Any]) -> list[str]:
     """Return a short text for each value of an axis; different values have different texts.
 

@@ -93,16 +93,15 @@ def inventory(files: list[Described]) -> Inventory:
         is_open = of_kind[name] in _OPEN_KINDS and _ROUTERS.search(images[name]) is None
         found.device(name, "" if is_open else SWITCH)
     if len(found.devices) < len(owners):
-        found.notes["node that is a part of another (network-mode)"] = len(owners) - len(
-            found.devices
-        )
+        parts = len(owners) - len(found.devices)
+        found.note("node that is a part of another (network-mode)", number=parts)
     links = topology.get("links") or []
     if not isinstance(links, list):
         raise InputError(f"{file.name}: links is not a list")
     for number, link in enumerate(links, 1):
         ends = _ends(f"{file.name}: link {number}", link)
         if ends is None:
-            found.notes["link to the host system (mgmt-net, macvlan, vxlan, …): left out"] += 1
+            found.note("link to the host system (mgmt-net, macvlan, vxlan, …)", "left out")
             continue
         for node, _ in ends:
             if node not in owners:
@@ -151,6 +150,7 @@ def _yaml(file: Described) -> Any:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         depth = 0
+        keys = _Keys(file)
         for event in yaml.parse(file.data, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 at = event.start_mark.line + 1
@@ -164,9 +164,16 @@ def _yaml(file: Described) -> Any:
                     f"{file.name}:{at}: has a tag of YAML ({clean(tag, 40)}), which is not "
                     "supported"
                 )
-            opens = isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent))
+            is_mapping = isinstance(event, yaml.MappingStartEvent)
+            opens = is_mapping or isinstance(event, yaml.SequenceStartEvent)
             closes = isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent))
             depth += opens - closes
+            if opens:
+                keys.open(is_mapping)
+            elif closes:
+                keys.close()
+            elif isinstance(event, yaml.ScalarEvent):
+                keys.scalar(event.value, event.start_mark.line + 1)
             if depth > _MOST_DEPTH:
                 raise InputError(f"{file.name}: is nested deeper than {_MOST_DEPTH} levels")
         return yaml.load(file.data, Loader=loader)
@@ -180,6 +187,41 @@ def _yaml(file: Described) -> Any:
         if b"{{" in file.data:
             what += " (the file is a template: replace its {{…}} by values)"
         raise InputError(f"{where}: is not valid YAML: {what}") from None
+
+
+class _Keys:
+    """Check, event by event, that no key occurs twice in one mapping of a YAML file."""
+
+    def __init__(self, file: Described) -> None:
+        self._file = file
+        #: For each open collection: the keys so far (None in a sequence), whether a key is next.
+        self._open: list[tuple[set[str] | None, bool]] = [(None, False)]
+
+    def open(self, is_mapping: bool) -> None:
+        """Begin a mapping or a sequence."""
+        self._node()
+        self._open.append((set() if is_mapping else None, is_mapping))
+
+    def close(self) -> None:
+        """End the innermost mapping or sequence."""
+        self._open.pop()
+
+    def scalar(self, text: str, line: int) -> None:
+        """Read a scalar; raise ``InputError`` if it is a key that its mapping already has."""
+        keys, is_key = self._open[-1]
+        if keys is not None and is_key:
+            if text in keys:
+                raise InputError(
+                    f"{self._file.name}:{line}: the key {clean(text, 60)!r} occurs twice in one "
+                    "object"
+                )
+            keys.add(text)
+        self._node()
+
+    def _node(self) -> None:
+        """After a key comes its value, and after a value the next key."""
+        keys, is_key = self._open[-1]
+        self._open[-1] = (keys, keys is not None and not is_key)
 
 
 def _object(file: Described, tree: Any, key: str) -> dict[str, Any]:

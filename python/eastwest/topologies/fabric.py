@@ -66,6 +66,8 @@ class Fabric:
     cables: list[Cable] = field(default_factory=list)
     #: Remarks, for the user, on values that were assumed or left out.
     notes: list[str] = field(default_factory=list)
+    #: Name of a device in the inventory, by its name in the fabric, if the names differ.
+    renamed: dict[str, str] = field(default_factory=dict)
     #: Traffic in bit/s by (sending host, receiving host); empty if the file states none.
     demands_bps: dict[tuple[str, str], float] = field(default_factory=dict)
 
@@ -99,8 +101,12 @@ class Fabric:
             raise InputError(f"the fabric is not connected: no path from {self.hosts[0]} to {some}")
 
     def to_toml(self, source: str) -> str:
-        """Return the text of the topology file; the first line is the comment ``source``."""
+        """Return the text of the topology file; the first line is the comment ``source``.
+
+        The next lines are the notes, and one line for each device with a changed name.
+        """
         lines = [f"# {clean(source, 200)}", *(f"# {clean(note, 400)}" for note in self.notes)]
+        lines += [f"# {new} is {clean(repr(old), 300)}" for new, old in self.renamed.items()]
         lines += [f"hosts = {json.dumps(self.hosts)}", f"switches = {json.dumps(self.switches)}"]
         for c in self.cables:
             lines += ["", "[[cable]]", f'a = "{c.a}"', f'b = "{c.b}"']

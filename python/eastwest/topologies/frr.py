@@ -29,7 +29,7 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.topologies.coloured import MOST_PAIRS
 from eastwest.topologies.fabric import PORT_COLUMNS, name_of
-from eastwest.topologies.inventory import Described, in_order
+from eastwest.topologies.inventory import Described, Inventory, in_order, shared_ports
 from eastwest.topologies.lldp import stem
 from eastwest.units import clean, count
 
@@ -68,6 +68,8 @@ class Table:
     own: set[str] = field(default_factory=set)
     #: Each pair (IP version, prefix length) that occurs in ``routes``, longest prefix first.
     lengths: list[tuple[int, int]] = field(default_factory=list)
+    #: Number of files that have routes of the switch.
+    files: int = 0
 
     def find(self, address: Address) -> tuple[Hop, ...] | None:
         """Return the next hops of the longest prefix that contains ``address``.
@@ -89,6 +91,8 @@ class Ports:
 
     at: dict[tuple[str, str], str] = field(default_factory=dict)
     of: dict[str, list[str]] = field(default_factory=dict)
+    #: Notes on ports with several cables.
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -123,7 +127,9 @@ def routes(
     names = sorted(hosts, key=in_order)
     for host in names:
         if host not in ports.of:
-            raise InputError(f"the host {clean(host, 64)} has no cable in the file of ports")
+            near = name_of(host, "")
+            hint = f"; it may be {near} there" if near in ports.of else ""
+            raise InputError(f"the host {clean(host, 64)} has no cable in the file of ports{hint}")
     if pairs is None:
         if len(names) * (len(names) - 1) > MOST_PAIRS:
             raise InputError(
@@ -135,7 +141,23 @@ def routes(
         raise InputError(
             f"there are {len(pairs)} pairs, but the simulator allows at most {MOST_PAIRS}"
         )
-    return _Paths(tables(files), ports, hosts).all(pairs)
+    found = tables(files)
+    made = _Paths(found, ports, hosts).all(pairs)
+    made.notes = [*ports.notes, *_on_tables(found, ports), *made.notes]
+    return made
+
+
+def _on_tables(found: Mapping[str, Table], ports: Ports) -> list[str]:
+    """Return notes on switches with several tables, and on tables that no path can use."""
+    about = Inventory()
+    for name, table in found.items():
+        if table.files > 1:
+            then = "their routes are joined; for a prefix in several, the last file counts"
+            about.note("switch with tables in several files", then, name)
+        if name not in ports.of:
+            then = "no path leads through it"
+            about.note("table of a switch that is not in the file of ports", then, name)
+    return about.told()
 
 
 class _Paths:
@@ -258,6 +280,7 @@ def tables(files: Sequence[Described]) -> dict[str, Table]:
                 "switch, such as leaf1.json"
             )
         table = tables.setdefault(name, Table())
+        table.files += 1
         for where, route in _selected(file):
             total += 1
             if total > _MOST_ROUTES:
@@ -415,6 +438,7 @@ def _add(table: Table, where: str, route: dict[str, Any]) -> None:
 def read_ports(path: Path) -> Ports:
     """Return the neighbours of devices from the CSV file that ``topology import --ports`` wrote."""
     ports = Ports()
+    ends: list[tuple[str, str, str]] = []
     for where, (a, a_port, b, b_port) in _rows(path, PORT_COLUMNS):
         if not a or not b:
             raise InputError(f"{where}: a and b must be names of devices")
@@ -422,6 +446,8 @@ def read_ports(path: Path) -> Ports:
             ports.of.setdefault(one, []).append(other)
             if port:
                 ports.at.setdefault((one, port), other)
+            ends.append((one, port, json.dumps(sorted([(a, a_port), (b, b_port)]))))
+    ports.notes = shared_ports(ends, "the first one in the file of ports counts")
     return ports
 
 

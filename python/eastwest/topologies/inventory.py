@@ -15,6 +15,8 @@ a known purpose. The fabric of the simulator has hosts with network cards, and s
 * If no device is a host, ``Assumed.hosts_per_node`` hosts are added at each switch with a name of
   ``Assumed.hosts_at``.
 * The delay of a cable is ``Assumed.delay_s`` plus 5 ns for each metre of its length.
+* Two links with the same devices and ports at their ends are one link. A port with several cables
+  that are not one breakout cable is noted; each of its cables is a link.
 """
 
 from __future__ import annotations
@@ -23,20 +25,24 @@ import fnmatch
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eastwest.errors import InputError
 from eastwest.topologies.fabric import Assumed, Cable, Fabric, demand_size, name_of
-from eastwest.units import clean, count, rate
+from eastwest.units import clean, count, plural, rate
 
 #: Rate in bit/s of a link for which neither the inventory nor the user gives a rate.
 _RATE_BPS = 10e9
 _S_PER_M = 5e-9
 #: Maximum number of network cards of a host, a limit of the simulator.
 _MOST_CARDS = 16
-_LONGEST_M = 100_000.0
+#: Maximum length of a cable in m.
+LONGEST_M = 1_000_000.0
+#: Maximum number of examples in a note, and maximum length of one in characters.
+_MOST_EXAMPLES = 3
+_LONGEST_EXAMPLE = 60
 #: Least and largest rate of a link in bit/s.
 _RATES = (1e3, 1e13)
 _DIGITS = re.compile(r"(\d+)")
@@ -78,6 +84,8 @@ class Link:
     rate_bps: float | None = None
     #: Length of the cable in m; None if the inventory does not state it.
     length_m: float | None = None
+    #: Name of the cable, equal for all links of a breakout cable; empty if there is none.
+    cable: str = ""
 
 
 @dataclass
@@ -86,8 +94,31 @@ class Inventory:
 
     devices: dict[str, str] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
-    #: Number of records that were left out or changed, by reason.
-    notes: Counter[str] = field(default_factory=Counter)
+    #: Number of records that were left out or changed, by reason and consequence.
+    notes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: First different values that were found, by reason and consequence.
+    examples: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    #: Link by both of its ends, if both have a port.
+    _by_ends: dict[frozenset[tuple[str, str]], Link] = field(default_factory=dict)
+
+    def note(self, reason: str, then: str = "", found: str = "", number: int = 1) -> None:
+        """Count records that were left out or changed.
+
+        ``then`` is the consequence, ``found`` the value of this record, ``number`` the number of
+        records.
+        """
+        self.notes[reason, then] += number
+        examples = self.examples.setdefault((reason, then), [])
+        if found and found not in examples and len(examples) <= _MOST_EXAMPLES:
+            examples.append(found)
+
+    def told(self) -> list[str]:
+        """Return a line of text on each reason of ``note``."""
+        return [
+            f"{count(number)} × {reason}{_in_brackets(self.examples.get((reason, then), []))}"
+            + (f": {then}" if then else "")
+            for (reason, then), number in self.notes.items()
+        ]
 
     def device(self, name: str, purpose: str = "") -> str:
         """Add a device, or set ``purpose`` if the device has none yet; return ``name``."""
@@ -99,12 +130,49 @@ class Inventory:
     def link(self, link: Link) -> None:
         """Add a link and its two devices; a link of a device with itself is only counted."""
         if link.a == link.b:
-            self.notes["link of a device with itself: left out"] += 1
+            self.note("link of a device with itself", "left out", link.a)
             return
+        if link.a_port and link.b_port:
+            ends = frozenset(((link.a, link.a_port), (link.b, link.b_port)))
+            if ends in self._by_ends:
+                found = f"{port_name(link.a, link.a_port)} – {port_name(link.b, link.b_port)}"
+                self.note("link that is listed again", "the first one counts", found)
+                return
+            self._by_ends[ends] = link
         self.device(link.a)
         self.device(link.b)
         self.links.append(link)
         demand_size(0, len(self.links))
+
+
+def port_name(device: str, port: str) -> str:
+    """Return the text for a port of a device in notes."""
+    return f"{device} {port}"
+
+
+def _in_brackets(examples: list[str]) -> str:
+    """Return examples in brackets; empty without any. ``…`` stands for more than the maximum."""
+    if not examples:
+        return ""
+    shown = [clean(each, _LONGEST_EXAMPLE) for each in examples[:_MOST_EXAMPLES]]
+    return f" ({', '.join(shown)}{', …' if len(examples) > _MOST_EXAMPLES else ''})"
+
+
+def shared_ports(ends: Iterable[tuple[str, str, str]], then: str) -> list[str]:
+    """Return a note on ports with several cables; no note without one.
+
+    An item of ``ends`` is an end of a cable: device, port (empty if unknown) and a name of the
+    cable. ``then`` is the consequence of several cables at one port.
+    """
+    cables: dict[tuple[str, str], set[str]] = {}
+    for device, port, cable in ends:
+        if port:
+            cables.setdefault((device, port), set()).add(cable)
+    shared = Inventory()
+    for (device, port), names in cables.items():
+        if len(names) > 1:
+            shared.note("port with several cables", then, port_name(device, port))
+    return shared.told()
 
 
 def in_order(name: str) -> tuple[Any, ...]:
@@ -123,13 +191,31 @@ def sound_rate(bps: float | None) -> float | None:
     return bps if bps is not None and _RATES[0] <= bps <= _RATES[1] else None
 
 
-def load_json(file: Described) -> Any:
-    """Return the content of a JSON file.
+def load_json(file: Described, *, several: bool = False) -> Any:
+    """Return the content of a JSON file; raise ``InputError`` with the position of an error.
 
-    Raises ``InputError`` with the position of the error if the file is not JSON.
+    An object with a key that occurs twice is an error; with ``several``, the value of the key is
+    then the list of its values.
     """
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+            if not several:
+                raise InputError(
+                    f"{file.name}: the key {clean(twice, 60)!r} occurs twice in one object"
+                )
+            joined: dict[str, list[Any]] = {}
+            for key, value in pairs:
+                joined.setdefault(key, []).append(value)
+            found = {k: each if len(each) > 1 else each[0] for k, each in joined.items()}
+        return found
+
     try:
-        return json.loads(file.data)
+        return json.loads(file.data, object_pairs_hook=made)
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file.name}: is not JSON: {clean(str(error), 100)}") from None
 
@@ -142,11 +228,11 @@ def fabric(found: Inventory, assumed: Assumed) -> Fabric:
     """
     if assumed.device_names:
         found = _limited(found, assumed.device_names)
-    left_out = [f"{count(number)} × {what}" for what, number in found.notes.items()]
+    left_out = found.told()
     if not found.links:
         because = f": {'; '.join(left_out)}" if left_out else ""
         raise InputError(f"the inventory has no link between two devices{because}")
-    made = Fabric(notes=left_out)
+    made = Fabric(notes=left_out + _shared_ports(found))
     purpose = _purposes(found, assumed, made)
     switch_links, host_links = _sorted_links(found, purpose, made)
     _cards(host_links, assumed.rate_bps or _RATE_BPS, made)
@@ -167,6 +253,16 @@ def fabric(found: Inventory, assumed: Assumed) -> Fabric:
     return made.check()
 
 
+def _shared_ports(found: Inventory) -> list[str]:
+    """Return a note on the ports with several cables, each of which is a link."""
+    ends = (
+        (device, port, link.cable or str(number))
+        for number, link in enumerate(found.links)
+        for device, port in ((link.a, link.a_port), (link.b, link.b_port))
+    )
+    return shared_ports(ends, "each cable is a link")
+
+
 def _limited(found: Inventory, patterns: tuple[str, ...]) -> Inventory:
     """Return an inventory with the devices whose names match a pattern, and their links.
 
@@ -181,12 +277,10 @@ def _limited(found: Inventory, patterns: tuple[str, ...]) -> Inventory:
         wanted = ", ".join(clean(p, 60) for p in patterns)
         raise InputError(f"no device has a name like {wanted} (--devices)")
     links = [link for link in found.links if link.a in devices and link.b in devices]
-    notes = Counter(found.notes)
-    if len(devices) < len(found.devices):
-        notes["device whose name does not match --devices: left out"] = len(found.devices) - len(
-            devices
-        )
-    return Inventory(devices, links, notes)
+    limited = Inventory(devices, links, found.notes.copy(), dict(found.examples))
+    if left := len(found.devices) - len(devices):
+        limited.note("device whose name does not match --devices", "left out", number=left)
+    return limited
 
 
 def _demand_hosts_and_switches(made: Fabric) -> None:
@@ -244,11 +338,26 @@ def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str
     hosts = sum(purpose[name] == HOST for name in guessed)
     if guessed:
         made.notes.append(
-            f"{count(len(guessed))} × device of unknown purpose: {count(hosts)} of "
-            "them have one neighbour and become hosts, the others switches (--host "
-            "names the hosts)"
+            f"{count(len(guessed))} × device of unknown purpose: {_becoming(hosts, len(guessed))} "
+            "(--host names the hosts)"
         )
     return purpose
+
+
+def _becoming(hosts: int, of: int) -> str:
+    """Return a text on devices of unknown purpose, of which ``hosts`` become hosts."""
+    if not hosts:
+        return "none has only one neighbour, so that " + (
+            "it becomes a switch" if of == 1 else "all become switches"
+        )
+    if of == 1:
+        return "it has one neighbour and becomes a host"
+    if hosts == of:
+        return "all have one neighbour and become hosts"
+    have = plural(hosts, "of them has", "of them have")
+    become = "becomes a host" if hosts == 1 else "become hosts"
+    rest = "the other a switch" if of - hosts == 1 else "the others switches"
+    return f"{have} one neighbour and {become}, {rest}"
 
 
 def _sorted_links(
@@ -318,7 +427,7 @@ def _cards(host_links: dict[str, list[Link]], otherwise: float, made: Fabric) ->
 
 
 def _turned(link: Link) -> Link:
-    return Link(link.b, link.b_port, link.a, link.a_port, link.rate_bps, link.length_m)
+    return replace(link, a=link.b, a_port=link.b_port, b=link.a, b_port=link.a_port)
 
 
 def _names(used: list[str], made: Fabric) -> dict[str, str]:
@@ -332,10 +441,12 @@ def _names(used: list[str], made: Fabric) -> dict[str, str]:
         name = unique(name_of(device, f"node{number}"), taken, number)
         taken.add(name)
         names[device] = name
-    changed = sum(names[device] != device for device in used)
-    if changed:
+    made.renamed = {names[device]: device for device in used if names[device] != device}
+    if made.renamed:
+        some = [f"{device!r} is {name}" for name, device in made.renamed.items()]
         made.notes.append(
-            f"{count(changed)} × name of a device that was changed to a valid and unique name"
+            f"{count(len(some))} × name of a device that was changed to be valid"
+            f"{_in_brackets(some)}: comments in the file have all of them"
         )
     return names
 
@@ -372,8 +483,11 @@ def _cables(
     if unknown:
         how = "--rate" if assumed.rate_bps else "assumed; set it with --rate"
         made.notes.append(f"{count(unknown)} × link without a rate: {rate(otherwise)} ({how})")
-    if any(each.length_m is not None for each in [*of_hosts, *switch_links]):
-        made.notes.append("lengths of cables add 5 ns/m to the delay")
+    links = [*of_hosts, *switch_links]
+    known = sum(each.length_m is not None for each in links)
+    if known:
+        which = "cables" if known == len(links) else f"{count(known)} of {count(len(links))} cables"
+        made.notes.append(f"lengths of {which} add 5 ns/m to the delay")
 
 
 def _by_ends(link: Link) -> tuple[Any, ...]:
@@ -381,8 +495,7 @@ def _by_ends(link: Link) -> tuple[Any, ...]:
 
 
 def _cable(link: Link, rate_bps: float, names: dict[str, str], assumed: Assumed) -> Cable:
-    metres = min(max(link.length_m or 0.0, 0.0), _LONGEST_M)
-    delay = assumed.delay_s + metres * _S_PER_M
+    delay = assumed.delay_s + (link.length_m or 0.0) * _S_PER_M
     a, b = names[link.a], names[link.b]
     return Cable(a, b, rate_bps, delay, link.a_port, link.b_port)
 
@@ -406,6 +519,6 @@ def _add_hosts(made: Fabric, assumed: Assumed) -> None:
             made.cables.append(Cable(host, switch, bps, assumed.delay_s))
     made.notes.append(
         f"the inventory has no hosts: {assumed.hosts_per_node} at each of "
-        f"{count(len(chosen))} switches are assumed, with cables of {rate(bps)} "
+        f"{plural(len(chosen), 'switch', 'switches')} are assumed, with cables of {rate(bps)} "
         "(--hosts-per-node, --hosts-at, --rate)"
     )

@@ -8,6 +8,7 @@
 * ``networkctl lldp --json=short`` of systemd-networkd.
 * ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
 
+Two reports of one port about the same port of a neighbour, for example in two files, are one.
 Both ends report a link. Two reports belong to one link if their ports match. The other reports of
 two devices are paired one by one, and a report that remains without a partner is a link, too. A
 device is a switch if its capability Bridge or Router is enabled, and a host if only other
@@ -32,10 +33,10 @@ from eastwest.topologies.inventory import (
     fabric,
     in_order,
     load_json,
+    port_name,
     rate_of_port,
     sound_rate,
 )
-from eastwest.units import clean
 
 #: Maximum number of reports of neighbours in all files together.
 _MOST_REPORTS = 1_000_000
@@ -95,7 +96,8 @@ def inventory(files: list[Described]) -> Inventory:
     """
     found = Inventory()
     devices: dict[str, _Device] = {}
-    trees = [(file, load_json(file)) for file in files]
+    # lldpctl writes several neighbours of one port under the same key.
+    trees = [(file, load_json(file, several=True)) for file in files]
     own = {stem(file): name for file, tree in trees if (name := _own_name(tree))}
     reports = 0
     for file, tree in trees:
@@ -278,22 +280,26 @@ def _join(found: Inventory, devices: dict[str, _Device]) -> None:
     for name in sorted(devices, key=in_order):
         device = devices[name]
         found.device(name)
-        seen: set[str] = set()
+        seen: dict[tuple[str, str], list[_Report]] = {}
         for report in device.reports:
             if report.port in device.down:
-                found.notes["neighbour at a port that is down: left out"] += 1
+                there = port_name(name, report.port)
+                found.note("neighbour at a port that is down", "left out", there)
                 continue
-            if report.port in seen:
-                found.notes["port with several neighbours: each is a link"] += 1
-            seen.add(report.port)
             other = same.get(report.device, report.device)
             if other == name:
-                found.notes["link of a device with itself: left out"] += 1
+                found.note("link of a device with itself", "left out", other)
                 continue
             found.device(other, report.purpose)
             theirs = devices.get(other)
             if theirs is not None:
                 report.their_ports = [theirs.port_of.get(p, p) for p in report.their_ports]
+            earlier = seen.setdefault((report.port, other), [])
+            if any(_same_end(report, each) for each in earlier):
+                there = port_name(name, report.port)
+                found.note("report of a neighbour that is listed again", "counted once", there)
+                continue
+            earlier.append(report)
             a, b = sorted((name, other), key=in_order)
             between.setdefault((a, b), []).append((name, report))
     for (a, b), reports in between.items():
@@ -301,8 +307,14 @@ def _join(found: Inventory, devices: dict[str, _Device]) -> None:
             found.link(link)
     one_sided = [name for name in found.devices if name not in devices]
     if one_sided:
-        some = ", ".join(clean(n, 40) for n in sorted(one_sided, key=in_order)[:3])
-        found.notes[f"device that only its neighbours report ({some})"] += len(one_sided)
+        for name in sorted(one_sided, key=in_order):
+            found.note("device that only its neighbours report", found=name)
+
+
+def _same_end(report: _Report, other: _Report) -> bool:
+    """Whether two reports of one port about one neighbour name the same port of the neighbour."""
+    theirs, others = set(report.their_ports), set(other.their_ports)
+    return theirs == others or bool(theirs & others)
 
 
 def _links(

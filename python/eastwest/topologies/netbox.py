@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,6 +25,7 @@ from eastwest.topologies import netbox_dump
 from eastwest.topologies.fabric import Assumed, Fabric
 from eastwest.topologies.inventory import (
     HOST,
+    LONGEST_M,
     SWITCH,
     Described,
     Inventory,
@@ -81,7 +83,7 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
     """
     found = inventory(files)
     if not found.links:
-        left_out = "".join(f"; {number} × {what}" for what, number in found.notes.items())
+        left_out = "".join(f"; {note}" for note in found.told())
         raise InputError(f"the files have no cable between interfaces of two devices{left_out}")
     return fabric(found, assumed)
 
@@ -98,7 +100,7 @@ def inventory(files: list[Described]) -> Inventory:
                 found.device(name, "" if not role else HOST if _SERVERS.search(role) else SWITCH)
     rates: dict[tuple[str, str], float] = {}
     for form, record in records:
-        if form == "interfaces" and (bps := _rate(record)) is not None:
+        if form == "interfaces" and (bps := _rate(record, found)) is not None:
             rates[record.get("device", ""), record.get("name", "")] = bps
     seen: set[frozenset[tuple[str, str]]] = set()
     for form, record in records:
@@ -121,10 +123,11 @@ def _add(
     a, b = ((record.get(f"{side}_device", ""), record.get(f"{side}_port", "")) for side in "ab")
     kinds = [record.get(f"{side}_type", "") for side in "ab"]
     if any(kind and not _INTERFACE.search(kind) for kind in kinds) or not a[0] or not b[0]:
-        found.notes["cable that does not join interfaces of two devices: left out"] += 1
+        found.note("cable that does not join interfaces of two devices", "left out")
         return
-    if record.get("status", "").lower() not in _USED:
-        found.notes["cable that is planned or decommissioned: left out"] += 1
+    status = record.get("status", "")
+    if status.lower() not in _USED:
+        found.note("cable with a status other than Connected and Active", "left out", status)
         return
     ends = frozenset((a, b))
     if ends in seen:
@@ -132,8 +135,9 @@ def _add(
     seen.add(ends)
     known = {rates[end] for end in (a, b) if end in rates}
     if len(known) > 1:
-        found.notes["link whose ends have different rates: the lower one is used"] += 1
-    found.link(Link(*a, *b, min(known, default=None), _length(record)))
+        found.note("link whose ends have different rates", "the lower one is used")
+    length = _length(record, found)
+    found.link(Link(*a, *b, min(known, default=None), length, record.get("cable", "")))
 
 
 def _records(file: Described, ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]:
@@ -159,14 +163,16 @@ def _records(file: Described, ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]
     for number, entry in enumerate(listed):
         if not isinstance(entry, dict):
             raise InputError(f"{file.name}: result {number} is not an object")
-        yield from _of_json(entry, ids)
+        yield from _of_json(entry, ids, f"{file.name}:{number}")
 
 
-def _of_json(entry: dict[str, Any], ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]:
+def _of_json(entry: dict[str, Any], ids: _Ids, where: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the records of an entry of a list of NetBox; ``where`` is unique for each entry."""
     if "a_terminations" in entry or "termination_a_type" in entry:
         about = {"status": _text(entry.get("status")), "unit": _text(entry.get("length_unit"))}
         about["length"] = _text(entry.get("length"))
         sides = [list(_terminations(entry, side, ids)) for side in "ab"]
+        about["cable"] = where
         # A breakout cable, with several ends at one side, is a link for each of these ends.
         for number in range(max(map(len, sides))):
             ends = [ends[min(number, len(ends) - 1)] for ends in sides]
@@ -174,6 +180,8 @@ def _of_json(entry: dict[str, Any], ids: _Ids) -> Iterator[tuple[str, dict[str, 
     elif "device" in entry and "type" in entry:
         device, name = _end(entry, ids)
         record = {"device": device, "name": name, "type": _text(entry["type"])}
+        # Interfaces at the ends of a breakout cable name the same far interface.
+        record["cable"] = "connected_endpoints"
         record["speed"] = _text(entry.get("speed"))
         listed = entry.get("connected_endpoints") or entry.get("connected_endpoint")
         far = listed[0] if isinstance(listed, list) and listed else listed
@@ -287,26 +295,34 @@ def _of_csv(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
         raise InputError(f"{file.name}:{rows.line_num}: {error}") from None
 
 
-def _rate(record: Mapping[str, str]) -> float | None:
-    """Return the rate of an interface in bit/s from its speed, or else from its type.
+def _rate(record: Mapping[str, str], found: Inventory) -> float | None:
+    """Return the rate of an interface in bit/s from its speed (kbit/s), or else from its type.
 
-    The result is None if neither states a possible rate.
+    A speed that is no rate of a cable is noted in ``found``; 0 means that it is not known.
     """
     speed = record.get("speed", "")
-    if speed.isascii() and speed.isdigit() and len(speed) < 16 and int(speed):
-        return sound_rate(int(speed) * 1e3)
+    is_whole = speed.isascii() and speed.isdigit() and len(speed) < 16
+    if is_whole and (bps := sound_rate(int(speed) * 1e3)) is not None:
+        return bps
+    if speed and speed.strip("0"):
+        then = "not used; the type of the interface gives its rate"
+        found.note("speed of an interface that is not from 1 to 10^10 kbit/s", then, speed)
     kind = record.get("type", "")
-    found = _BASE.search(kind)
-    if found is not None:
-        return sound_rate(float(found[1]) * (1e9 if found[2] else 1e6))
-    found = _GE.search(kind)
-    if found is not None:
-        return sound_rate(float(found[1]) * (1e6 if (found[2] or "").upper() == "ME" else 1e9))
+    base = _BASE.search(kind)
+    if base is not None:
+        return sound_rate(float(base[1]) * (1e9 if base[2] else 1e6))
+    bracket = _GE.search(kind)
+    if bracket is not None:
+        is_mega = (bracket[2] or "").upper() == "ME"
+        return sound_rate(float(bracket[1]) * (1e6 if is_mega else 1e9))
     return None
 
 
-def _length(record: Mapping[str, str]) -> float | None:
-    """Return the length of a cable in m; None if it is not known."""
+def _length(record: Mapping[str, str], found: Inventory) -> float | None:
+    """Return the length of a cable in m; None if it is not known or 0.
+
+    A length that cannot be used is noted in ``found``.
+    """
     text = record.get("length", "").split()
     if not text:
         return None
@@ -314,7 +330,14 @@ def _length(record: Mapping[str, str]) -> float | None:
     name = unit.lower().rstrip(".")
     name = {"meters": "m", "metres": "m", "feet": "ft", "inches": "in"}.get(name, name)
     try:
-        metres = float(text[0]) * _METRES.get(name, 0.0)
-    except ValueError:
-        return None
-    return metres if 0 < metres < 1e6 else None
+        metres = float(text[0]) * _METRES[name]
+    except (ValueError, KeyError):
+        metres = math.nan
+    if 0 <= metres <= LONGEST_M:
+        return metres or None
+    reason = (
+        f"length of a cable that is not from 0 to {LONGEST_M / 1000:g} km, or has another unit "
+        f"than {', '.join(_METRES)}"
+    )
+    found.note(reason, "not used", f"{text[0]} {unit}")
+    return None

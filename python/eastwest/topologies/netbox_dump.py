@@ -271,6 +271,8 @@ class _Dump:
         about = [self._object("dcim.cable", key) for key in cables]
         states = [str(cable.get("status") or "connected") for cable in about]
         record = {"a_device": a_device, "a_port": a_port, "b_device": b_device, "b_port": b_port}
+        # The database allows one cable for each port: several links of a port are a breakout.
+        record["cable"] = "dump"
         record["status"] = next((s for s in states if s != "connected"), "connected")
         if len(about) == 1:
             record["length"] = str(about[0].get("length") or "")

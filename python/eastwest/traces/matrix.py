@@ -38,6 +38,9 @@ _LATEST_S = 480 * 3600
 #: Number of units in a second, for each unit that start times may have.
 START_UNITS = {"ps": 1e12, "us": 1e6}
 _ENDS = re.compile(r"([0-9]{1,9})->([0-9]{1,9})")
+_FIRST = re.compile(
+    rb"^[ \t]*(?:(?:Nodes|Connections|Triggers|Failures)\s|[0-9]{1,9}->[0-9])", re.M
+)
 _WHOLE = re.compile(r"[0-9]{1,16}")
 _HEAD = ("Nodes", "Connections", "Triggers", "Failures")
 _WORDS = ("id", "start", "size", "prio", "trigger", "send_done_trigger", "recv_done_trigger")
@@ -61,6 +64,14 @@ class Matrix:
     connections: list[Connection]
     #: Content of the file that a list of flows cannot express, by reason, with line numbers.
     account: Account
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether the first bytes of a file have a line of a connection matrix.
+
+    Such a line states a count of the header, or has SRC->DST.
+    """
+    return _FIRST.search(start) is not None
 
 
 def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:

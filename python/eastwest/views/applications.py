@@ -13,6 +13,9 @@ from eastwest.results import Result, pick
 from eastwest.views.latency import quantile
 from eastwest.views.series import Floats
 
+#: Upper bound in µs of the first bucket, which has only durations below 1 ns. They count as 0.
+_ZERO_US = 0.001
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -23,6 +26,12 @@ class Measure:
     name: str
     #: Statistics by their name in the summary: ``count``; ``mean``, ``p50``, ``max`` … in µs.
     statistics: Mapping[str, float]
+
+    def seconds(self, name: str) -> float:
+        """Return a statistic in s; that of durations below 1 ns is 0, not their bucket's end."""
+        value_us = pick(self.statistics, name) or 0.0
+        is_zero = value_us == _ZERO_US < (pick(self.statistics, "max") or 0.0) and name != "mean"
+        return 0.0 if is_zero else value_us / 1e6
 
 
 def all_of(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -41,6 +50,12 @@ def measures(summary: Mapping[str, Any]) -> Iterator[Measure]:
                 yield Measure(workload, key.removesuffix("_us"), found)
 
 
+def has_operations(tree: Mapping[str, Any], *path: str) -> bool:
+    """Whether the application at a path of a summary has planned, begun or completed operations."""
+    numbers = ("planned", "begun", "completed")
+    return any(pick(tree, *path, "operations", name) for name in numbers)
+
+
 def counters(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
     """Yield (workload name, counter name, value) for all applications in a run's summary."""
     for workload, own in all_of(summary).items():
@@ -56,12 +71,16 @@ def distribution(result: Result, measure: Measure) -> pl.DataFrame:
 
     Columns: ``upper_us``, the upper bound of the bucket, and ``count``. The upper bound of the last
     bucket is the longest duration.
+    The upper bound of the first bucket, which has only durations below 1 ns, is 0.
     """
     rows = result.application_times.filter(
         (pl.col("workload") == measure.workload) & (pl.col("measure") == measure.name)
     )
     longest_us = pick(measure.statistics, "max")
-    upper = pl.col("upper_us").clip(upper_bound=longest_us) if longest_us else pl.col("upper_us")
+    upper = pl.col("upper_us")
+    if longest_us is not None:
+        upper = upper.clip(upper_bound=longest_us)
+    upper = pl.when(pl.col("upper_us") <= _ZERO_US).then(0.0).otherwise(upper).alias("upper_us")
     return rows.select(upper, "count").filter(pl.col("count") > 0).sort("upper_us")
 
 

@@ -12,7 +12,7 @@ from eastwest.results import Result, pick
 from eastwest.sweep import words
 from eastwest.sweep.metrics import metrics_in
 from eastwest.units import count, percent
-from eastwest.views.labels import shown
+from eastwest.views.labels import agree, plural, shown
 from eastwest.views.metrics import made
 
 #: Maximum number of points of a sweep that a sentence names.
@@ -254,8 +254,8 @@ def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
     if beyond is None or seeds is None or seeds < 2:
         return
     if (cell["state"], beyond) not in {(MET, 0), (MISSED, seeds)}:
-        miss = "misses" if beyond == 1 else "miss"
-        yield f"{count(int(beyond))} of {count(int(seeds))} seeds {miss} it"
+        miss = agree(beyond, "misses", "miss")
+        yield f"{count(int(beyond))} of {plural(int(seeds), 'seed')} {miss} it"
 
 
 def _share(cell: Mapping[str, Any]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from eastwest.units import clean, count
+from eastwest.units import agree, clean, plural
+
+__all__ = ["a", "agree", "as_sentence", "natural", "plural", "seconds", "shown"]
 
 _MOST_NAME = 60
 _RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
@@ -23,18 +25,19 @@ def shown(name: object, limit: int = _MOST_NAME) -> str:
     return clean(str(name), limit)
 
 
-def plural(number: float, one: str, many: str = "") -> str:
-    """Return a number and its noun: ``1 flow``, ``2 flows``."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
-
-
 def seconds(value_us: float | None) -> float | None:
     """Return a time in s, given in µs; None for None."""
     return None if value_us is None else value_us / 1e6
 
 
 def as_sentence(note: str) -> str:
-    """Return a note with a capital letter and a full stop."""
+    """Return a note with a capital letter and a full stop.
+
+    A note that begins with a name and a colon (``web: 3 of 9 requests …``) has no capital letter,
+    because names that differ only in it are different.
+    """
+    if note.partition(" ")[0].endswith(":"):
+        return f"{note}."
     return f"{note[:1].upper()}{note[1:]}."
 
 

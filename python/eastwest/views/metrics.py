@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from eastwest import units
 from eastwest.results import Result, pick
 from eastwest.sweep import words
+from eastwest.views.applications import has_operations
 
 
 def times(value: float | None) -> str:
@@ -44,6 +45,10 @@ class Metric:
         """
         counter = self.counter
         if counter and pick(result.summary, *counter) == 0:
+            return None
+        of_operations = self.path[0] == "applications" and self.path[-2] == "operations"
+        # An application without a plan has no operations, not 0 of them.
+        if of_operations and not has_operations(result.summary, *self.path[:-2]):
             return None
         value = pick(result.summary, *self.path)
         return None if value is None else value * self.factor

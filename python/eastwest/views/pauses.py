@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from eastwest.results import Result
-from eastwest.units import clean, count, span
+from eastwest.units import clean, plural, span
 from eastwest.views.series import Floats, in_progress
 
 
@@ -74,8 +74,7 @@ def sentence(found: pl.DataFrame) -> str:
     ports = found["link"].n_unique()
     pauses = int(found["pauses"].sum())
     return (
-        f"{count(pauses)} {'pause' if pauses == 1 else 'pauses'} at {count(ports)} "
-        f"{'port' if ports == 1 else 'ports'}, "
+        f"{plural(pauses, 'pause')} at {plural(ports, 'port')}, "
         f"{span(float(found['paused_s'].sum()))} in total; the first at "
         f"{clean(first['port'], 40)} after {span(first['first_s'])}"
     )

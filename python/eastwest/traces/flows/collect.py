@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from eastwest.account import Account
 from eastwest.errors import InputError
-from eastwest.units import count, percent, size
+from eastwest.units import count, percent, plural, size
 
 #: Maximum number of flows in memory, before flows are merged.
 MOST_FLOWS = 1_000_000
@@ -39,6 +39,8 @@ MOST_OBSERVERS = 65_536
 LARGEST = 10**15
 #: Latest start of a flow in s after the first flow: a limit of ``kind = "flow-list"``.
 LATEST_S = 480 * 3600
+#: Maximum duration of a flow record in ns, 366 days, and latest time, 2^63 ns (the year 2262).
+_LONGEST_NS, _LATEST_NS = 366 * 86_400 * 10**9, 1 << 63
 TCP, UDP = 6, 17
 PROTOCOLS = {TCP: "tcp", UDP: "udp"}
 #: Bytes of the transport header that are subtracted for each packet: TCP with timestamps (RFC
@@ -251,9 +253,17 @@ class Collector:
         key = self._key(place, ends)
         if key is None:
             return
+        first, last = times_ns
+        if not first <= last <= min(first + _LONGEST_NS, _LATEST_NS):
+            self._left += 1
+            reason = "record whose last packet is before its first, or more than 366 days later"
+            if last >= _LATEST_NS or first >= _LATEST_NS:
+                reason = "record with a time after the year 2262"
+            self.account.bad(*place, reason, f"{first / 1e9:.3f} s to {last / 1e9:.3f} s")
+            return
         header = (20 if len(ends[0]) == 4 else 40) + _HEADERS[ends[2]]
         payload = max(0, ip_bytes - packets * header) * rate
-        part = self._part(observer, key, *times_ns, starts=False)
+        part = self._part(observer, key, first, last, starts=False)
         part.bytes += payload
         part.packets += packets
         part.rate = max(part.rate, rate)
@@ -357,8 +367,6 @@ class Collector:
         after a pause above the idle timeout, or if ``starts`` is set because a SYN begins the
         traffic. The record or packet is counted.
         """
-        if last < first:
-            first, last = last, first
         idle = round(self.wanted.idle_s * 1e9)
         span = self._spans.get(observer)
         if span is None or first < span[0] or last > span[1]:
@@ -401,9 +409,19 @@ class Collector:
         if self.wanted.pair:
             wholes = list(self._paired(wholes, name))
         if not wholes:
-            raise InputError(f"{name}: has no flow of TCP or UDP with payload")
+            raise self._without(name, "flow of TCP or UDP with payload")
         self._say_sampling(wholes, name)
         return self._listed(wholes, name)
+
+    def _without(self, name: str, what: str) -> InputError:
+        """Return the error for files without a flow; it has the reasons of the account.
+
+        ``name`` is the name of the files, ``what`` the kind of flow that they lack.
+        """
+        why = self.account.reasons()
+        if not why:
+            why = "the records have no payload" if self.records else "there is no record or packet"
+        return InputError(f"{name}: has no {what}: {why}")
 
     def _one_capture(self, parts: list[tuple[int, Key, Part]]) -> list[tuple[int, Key, Part]]:
         """Return ``parts`` with one observer for all captures, if the captures do not overlap.
@@ -517,9 +535,9 @@ class Collector:
         share = _CONFIDENCE * error / sum(part.bytes for part in sampled)
         few = sum(1 for part in sampled if part.packets < 384)
         then = (
-            "sizes are estimates: with 95 % confidence, the error of the sum of all bytes is at "
-            f"most {percent(min(1.0, share))}; for {count(few)} flows with fewer than 384 samples, "
-            "the error of the size can be more than 10 %; most flows of fewer than "
+            "sizes are estimates with 95 % confidence: the error of the sum of all bytes is "
+            f"{percent(share)}; it is more than 10 % for {plural(few, 'flow')} "
+            "with fewer than 384 samples; most flows of fewer than "
             f"{count(self.rate)} packets are missing"
         )
         reason = (
@@ -568,7 +586,7 @@ class Collector:
                 )
             )
         if not flows:
-            raise InputError(f"{name}: has no flow between two different hosts")
+            raise self._without(name, "flow between two different hosts that a list can have")
         if udp:
             then = "the simulation uses the transport of the scenario for it"
             self.account.note(name, 0, "flow of UDP", rows=udp, consequence=then)
@@ -582,7 +600,7 @@ class Collector:
 def told(found: FlowList) -> str:
     """Return one line of text: number of flows, sum of their payload, number of hosts."""
     payload = size(sum(each.bytes for each in found.flows))
-    return f"{count(len(found.flows))} flows of {payload}, {count(len(found.hosts))} hosts"
+    return f"{plural(len(found.flows), 'flow')} of {payload}, {plural(len(found.hosts), 'host')}"
 
 
 def _join(part: Part, later: Part) -> None:

@@ -82,6 +82,8 @@ _FIELDS = {
 _REVERSE_FIELDS = {1: "back_bytes", 2: "back_packets", 85: "back_bytes", 86: "back_packets"}
 _REVERSE_FIELDS |= {23: "back_bytes", 24: "back_packets"}
 _MS, _S = 10**6, 10**9
+#: Half the range of a counter of ms with 32 bits.
+_HALF_MS = 1 << 31
 #: Seconds from 1 January 1900, where NTP time begins, to 1 January 1970.
 _NTP = 2_208_988_800
 _CUT = "the file ends inside a message"
@@ -235,7 +237,8 @@ class Reader:
                 data, at
             )
             ends = (src, dst, protocol, sport, dport)
-            times = (booted + first * _MS, booted + _after(first, last) * _MS)
+            sent = booted + up_ms * _MS
+            times = _unwrapped(booted + first * _MS, booted + last * _MS, sent)
             self.collector.flow_record(place, observer, ends, times, octets, packets, rate)
 
 
@@ -461,9 +464,8 @@ class _Sets:
             first = (last or 0) - length
         if last is None:
             last = first + length
-        # the counter of ms since the start of the clock has wrapped at 2³²
-        if last < first and "last_up" in values:
-            last += (1 << 32) * _MS
+        if "first_up" in values or "last_up" in values:
+            return _unwrapped(first, last, self.sent_ns)
         return first, last
 
     def _time(self, values: Mapping[str, bytes], end: str) -> int | None:
@@ -537,9 +539,19 @@ def _int(value: bytes) -> int:
     return int.from_bytes(value, "big") if len(value) <= 8 else 0
 
 
-def _after(first: int, last: int) -> int:
-    """Return the uptime ``last`` in ms, plus 2³² if the 32-bit counter wrapped after ``first``."""
-    return last if last >= first else last + (1 << 32)
+def _unwrapped(first: int, last: int, sent: int) -> tuple[int, int]:
+    """Return the times of a record from a counter of ms that wraps at 2³².
+
+    All times are in ns. A time of more than 2³¹ ms after the message was sent is from before the
+    wrap. If the last packet is then before the first, the counter has wrapped in between, unless
+    the difference would be 2³¹ ms or more (as for serial numbers, RFC 1982): times of such a record
+    stay in the wrong order.
+    """
+    half, wrap = _HALF_MS * _MS, 2 * _HALF_MS * _MS
+    first, last = (time - wrap if time - sent > half else time for time in (first, last))
+    if last < first and (last - first) % wrap < half:
+        last = first + (last - first) % wrap
+    return first, last
 
 
 def _one(stream: Stream) -> tuple[bytes, str]:

@@ -139,8 +139,11 @@ class _Rows:
         ends = _ends(row["src"], row["dst"], row["protocol"], row["sport"], row["dport"])
         if first is None or None in counts or None in back or isinstance(ends, str):
             return ends if isinstance(ends, str) else "row without date, packets or bytes"
-        length = _duration(row["duration"]) if "duration" in row else None
-        last = first + length if length is not None else _time(row.get("last", b"")) or first
+        length, last = _duration(row.get("duration", b"")), _time(row.get("last", b""))
+        if last is None or (length is not None and last >= first):
+            if length is None and (row.get("duration") or row.get("last")):
+                return "row whose duration or end is not a time"
+            last = first + (length or 0)
         observer = None
         if any(c not in b"0.:" for c in row.get("router", b"")):
             observer = self.collector.observer("router " + row["router"].decode("utf-8", "replace"))

@@ -13,11 +13,13 @@ from pathlib import Path
 from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.files import write_whole
+from eastwest.traces import matrix
 from eastwest.traces.flows import capture, netflow, nfdump, packets, sflow
 from eastwest.traces.flows.collect import Collector, FlowList, Wanted
 from eastwest.traces.flows.stream import Stream
+from eastwest.traces.made import unknown
 from eastwest.traces.source import Source, Told
-from eastwest.units import clean, count
+from eastwest.units import clean, count, plural
 
 #: Description of each format of flow records and packets, by the format's name for ``--format``.
 SOURCES = {
@@ -38,11 +40,10 @@ _UDP = 17
 
 
 def sniff(path: Path) -> str:
-    """Return the format of a file: a key of ``SOURCES``, or ``htsim`` for any other file.
+    """Return the format of a file: a key of ``SOURCES``, or ``htsim`` for a connection matrix.
 
-    If the first packets of a capture are export messages, the capture was made at a collector, and
-    the format is that of the messages. Raises ``InputError`` for an empty file, or a binary file of
-    nfdump.
+    Raises ``InputError`` if the format is not known. If the first packets of a capture are export
+    messages, it was made at a collector, and the format is that of the messages.
     """
     with Source(path) as source:
         start = source.peek(_START)
@@ -59,7 +60,12 @@ def sniff(path: Path) -> str:
             return "sflow"
         if netflow.looks_like(start):
             return "netflow"
-        return "nfdump" if nfdump.looks_like(start) else "htsim"
+        if nfdump.looks_like(start):
+            return "nfdump"
+        if matrix.looks_like(start):
+            return "htsim"
+        known = ", ".join([*SOURCES, "htsim"])
+        raise unknown(source, f"has no known format ({known}; --format names one)")
 
 
 def _of_capture(stream: Stream) -> str:
@@ -316,4 +322,6 @@ def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
 
 def shown(found: FlowList) -> str:
     """Return one line of text: how many of the records or packets are in the flows."""
-    return f"{count(found.used)} of {count(found.records)} records or packets are in these flows"
+    are = "is" if found.used == 1 else "are"
+    of = plural(found.records, "record or packet", "records or packets")
+    return f"{count(found.used)} of {of} {are} in these flows"
