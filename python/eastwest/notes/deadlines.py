@@ -37,8 +37,8 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
         hidden = f"percentiles above p{100 * (1 - share):.6g} do" if share < 1 else "it does"
         note = (
             f"{count(missed)} of {plural(answered, 'query', 'queries')} of {name} "
-            f"({percent(share)}) missed the deadline; {_MEASURE} contains the deadline as their time, so that {hidden} not show "
-            "how long the responses took"
+            f"({percent(share)}) missed the deadline; {_MEASURE} contains the deadline as "
+            f"their time, so that {hidden} not show how long the responses took"
         )
         if any(str(each).startswith(f"applications.{workload}.{_MEASURE}.") for each in measures):
             other = clean(f"applications.{workload}.{_MISSED}", 60)

@@ -96,8 +96,7 @@ def windows(result: Result, connections: Sequence[int | str] | int | str | None 
     if trace.height == 0:
         return empty("No window was traced: name senders in measure.tcp_trace")
     if connections is not None:
-        one = isinstance(connections, int | str)
-        wanted = [connections] if one else list(connections)  # type: ignore[arg-type]
+        wanted = [connections] if isinstance(connections, int | str) else connections
         trace = pl.concat([_traced(result, trace, each) for each in wanted]).unique(
             maintain_order=True
         )
