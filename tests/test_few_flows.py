@@ -30,7 +30,7 @@ def test_two_of_many_flows_take_most_of_the_run() -> None:
     )
     # The smallest number of flows that take more than half of the run is named.
     assert said([*ends, 0.32, 0.33, 1.31]) == (
-        "from 330 ms to 1.31 s only 1 of 1,231 flows were not complete: 74.8 % of the run; means "
+        "from 330 ms to 1.31 s only 1 of 1,231 flows was not complete: 74.8 % of the run; means "
         "over the run include this time"
     )
 
@@ -56,7 +56,7 @@ def test_the_share_of_few_flows_is_one_percent() -> None:
 def test_flows_that_were_not_complete_count_until_the_end() -> None:
     ends = [0.1] * 99
     assert said(ends, 100, 1.0) == (
-        "from 100 ms to 1 s only 1 of 100 flows were not complete: 90 % of the run; means "
+        "from 100 ms to 1 s only 1 of 100 flows was not complete: 90 % of the run; means "
         "over the run include this time"
     )
     assert said(ends, 200, 1.0) is None
@@ -95,7 +95,7 @@ def test_the_note_is_in_the_summary_the_terminal_and_the_page(late: ew.Result) -
     print_summary(console, late)
     assert note in console.export_text()
     page = page_of(late)
-    assert page.count("only 1 of 25 flows were not complete") == 1, "said once"
+    assert page.count("only 1 of 25 flows was not complete") == 1, "said once"
 
 
 def test_an_older_result_without_the_note_has_it_on_its_page(tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ def test_an_older_result_without_the_note_has_it_on_its_page(tmp_path: Path) -> 
     rows.append(flow(99, start_s=0.0, fct_us=1e6))
     summary = {"simulated_s": 1.0, "flows": {"count": 100, "completed": 100}}
     page = page_of(folder(tmp_path / "r", {"flows": rows}, summary))
-    assert "From 1 ms to 1 s only 1 of 100 flows were not complete: 99.9 % of the run" in page
+    assert "From 1 ms to 1 s only 1 of 100 flows was not complete: 99.9 % of the run" in page

@@ -43,8 +43,9 @@ def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | N
         left = unfinished + place
         taken = (end_s - ended_s) / simulated_s
         if 0 < left <= few and taken > _MOST_OF_THE_RUN:
+            flows_were = f"{left} of {count(started)} flows {'was' if left == 1 else 'were'}"
             return (
-                f"from {span(ended_s)} to {span(end_s)} only {left} of {count(started)} flows were "
+                f"from {span(ended_s)} to {span(end_s)} only {flows_were} "
                 f"not complete: {percent(taken)} of the run; means over the run include this time"
             )
     return None

@@ -9,7 +9,7 @@ use crate::problem::{Problem, nearest, quote, shorten};
 use crate::quantity::{Quantity, constant, instead};
 use crate::resolve::{Body, Out};
 pub use crate::row::join;
-use crate::row::{KeyDoc, misplaced};
+use crate::row::{KeyDoc, condition, misplaced};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -624,6 +624,12 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, raw, message, hint);
     }
 
+    /// Marks the key `name` as wrong without a report, because its problem is already reported at
+    /// another place, such as the file that the key names.
+    pub fn spoil(&mut self, name: &'static str) {
+        self.bad.push(name);
+    }
+
     /// Reports a problem with the entry `below` of the key `name`, a table in which users choose
     /// the names of entries.
     pub fn wrong_below(
@@ -781,6 +787,14 @@ impl<'s, 't> Section<'s, 't> {
                 let path = join(&self.path, &shorten(name));
                 let near = nearest(name, self.declared.iter().copied());
                 let rows = self.state.schema.map_or(&[][..], |rows| rows());
+                let condition = condition(rows, &self.place, self.kind, name);
+                if let Some(condition) = condition.filter(|_| self.mechanism.is_none()) {
+                    // a wrong value of the other key is already reported
+                    if !self.bad.iter().any(|bad| condition.keys.contains(bad)) {
+                        self.state.problem(&path, Some(value), condition.message, None);
+                    }
+                    continue;
+                }
                 let elsewhere = || misplaced(rows, &self.place, self.kind, name);
                 let message = match (self.mechanism, near) {
                     (Some(mechanism), _) => not_of(mechanism, &self.declared),

@@ -77,17 +77,55 @@ pub fn join(path: &str, name: &str) -> String {
 /// Returns a phrase for messages that says where the key `name`, which is unknown at `place`,
 /// exists: for other kinds of the section, or in other sections. `None` if it exists nowhere.
 pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -> Option<String> {
-    let mut named = rows.iter().filter(|row| row.name == name);
-    let here = named.clone().find(|row| row.place == place);
-    if let (Some(row), Some(kind)) = (here, kind) {
+    let named = rows.iter().filter(|row| row.name == name);
+    let here = named.clone().filter(|row| row.place == place);
+    let kinds: BTreeSet<&str> = here.flat_map(|row| row.kinds.iter().copied()).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    if let (false, Some(kind)) = (kinds.is_empty(), kind) {
+        let plural = if kinds.len() == 1 { "kind" } else { "the kinds" };
         return Some(format!(
-            "it belongs to kind {}, but kind is {kind} here",
-            row.kinds.join(", ")
+            "it belongs to {plural} {}, but kind is {kind} here",
+            kinds.join(", ")
         ));
     }
-    let elsewhere: BTreeSet<String> = named.by_ref().map(KeyDoc::path).collect();
+    let elsewhere: BTreeSet<String> = named.map(KeyDoc::path).collect();
     let paths: Vec<String> = elsewhere.into_iter().take(3).collect();
     if paths.is_empty() { None } else { Some(format!("it exists as {}", paths.join(", "))) }
+}
+
+/// A condition on other keys of a section, under which a key has an effect.
+pub(crate) struct Condition<'a> {
+    /// Names of the other keys.
+    pub keys: Vec<&'a str>,
+    /// Message for a key whose condition does not hold.
+    pub message: String,
+}
+
+/// Returns the condition of the key `name` of the section `place`; `None` if this section has no
+/// such key for its kind. Only a key that is read under a condition can be unknown although it is
+/// documented for the section. If its documentation begins with "With `x`: ", the condition is x,
+/// which can be several keys.
+pub(crate) fn condition<'a>(
+    rows: &'a [KeyDoc],
+    place: &str,
+    kind: Option<&str>,
+    name: &str,
+) -> Option<Condition<'a>> {
+    let of_kind =
+        |row: &&KeyDoc| row.kinds.is_empty() || kind.is_some_and(|kind| row.kinds.contains(&kind));
+    let mut here = rows.iter().filter(|row| row.name == name && row.place == place);
+    let row = here.find(of_kind)?;
+    let with = row.doc.strip_prefix("With ").and_then(|doc| doc.split_once(": "));
+    Some(match with {
+        Some((other, _)) => Condition {
+            keys: other.split('`').skip(1).step_by(2).collect(),
+            message: format!("has an effect only with {other}"),
+        },
+        None => Condition {
+            keys: Vec::new(),
+            message: format!("has no effect with the other settings of this table: {}", row.doc),
+        },
+    })
 }
 
 /// Returns the documentation of one key as a JSON object.

@@ -7,6 +7,7 @@ use eastwest_engine::random::mix;
 use eastwest_engine::timers::Timers;
 use eastwest_engine::tournament::Tournament;
 use eastwest_network::fabric::Fabric;
+use eastwest_network::losses::Cause;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
@@ -230,16 +231,27 @@ impl Network {
         self.fabric.port_name(link)
     }
 
-    /// Returns the last clause of an error message: the names of at most six links that are down,
-    /// and the number of further ones. Empty if no link is down.
+    /// Returns the last clauses of an error message: the number of packets that were lost because a
+    /// switch had no route, the names of at most six links that are down, and the number of further
+    /// ones. Empty if there are no such packets and links.
     pub fn describe_failures(&self) -> String {
         let links = &self.fabric.links;
+        let lost: u64 = links.iter().map(|l| l.account().lost_to(Cause::NoRoute)).sum();
+        let no_route = match lost {
+            0 => String::new(),
+            1 => "; 1 packet was lost because a switch had no route to its receiver".to_owned(),
+            _ => format!(
+                "; {lost} packets were lost because a switch had no route to their receiver"
+            ),
+        };
         let mut down = (0..links.len()).filter(|l| links[*l].is_down());
         let some: Vec<String> = down.by_ref().take(6).map(|l| self.port_name(l)).collect();
         match (some.is_empty(), down.count()) {
-            (true, _) => String::new(),
-            (_, 0) => format!("; links that are down: {}", some.join(", ")),
-            (_, more) => format!("; links that are down: {} and {more} more", some.join(", ")),
+            (true, _) => no_route,
+            (_, 0) => format!("{no_route}; links that are down: {}", some.join(", ")),
+            (_, more) => {
+                format!("{no_route}; links that are down: {} and {more} more", some.join(", "))
+            }
         }
     }
 }

@@ -134,6 +134,19 @@ fn later_files_replace_earlier_ones_but_not_what_is_final() {
 }
 
 #[test]
+fn files_with_one_base_name_are_different_files() {
+    let first = site("<property name='dfs.replication' value='1'/>");
+    let second = site("<property name='dfs.replication' value='2'/>");
+    let files: [(&str, &[u8]); 2] = [("a/x.xml", first.as_bytes()), ("b/x.xml", second.as_bytes())];
+    let (config, _) = config("hadoop_files = ['a/x.xml', 'b/x.xml']", &files);
+    assert_eq!(config.hdfs.replication, 2);
+    let wrong = site("<property name='dfs.replication' value='two'/>");
+    let files = [("a/x.xml", first.as_bytes()), ("b/x.xml", wrong.as_bytes())];
+    let said = refused("hadoop_files = ['a/x.xml', 'b/x.xml']", &files);
+    assert!(said.contains("dfs.replication in b/x.xml, line 3 = two"), "{said}");
+}
+
+#[test]
 fn everything_wrong_is_listed_with_its_place() {
     let file = site(
         "<property name='mapreduce.reduce.shuffle.paralelcopies' value='7'/>\n\

@@ -382,7 +382,7 @@ fn sleeping_links_need_what_can_sleep() {
     }
     let slow = energy("kind = 'standard'").replace("1 Gbit/s", "50 Mbit/s");
     assert!(
-        only(&slow).contains("no energy-efficient transceivers for 50 Mbit/s"),
+        only(&slow).contains("no energy-efficient transceivers for 50 Mbit/s (auto): set phy"),
         "{}",
         only(&slow)
     );
@@ -980,4 +980,235 @@ fn goals_are_read_and_handed_on() {
     assert!(only(&with(&format!("[goal]\n{many}"))).contains("more than 16 goals"));
     assert!(only(&with(&format!("[goal]\n{} = '< 1'", "m".repeat(300)))).contains("200 bytes"));
     assert!(only(&with(&format!("[goal]\nm = '< {}'", "1".repeat(80)))).contains("60 bytes"));
+}
+
+/// Returns a topology file with hosts `a`, `b` … and the switches `s` and `t`; `cables` has the two
+/// ends and the rate in Gbit/s of each cable.
+fn graph_of(hosts: &str, cables: &[(&str, &str, u32)]) -> String {
+    let hosts: Vec<String> = hosts.chars().map(|host| format!("'{host}'")).collect();
+    let mut text = format!("hosts = [{}]\nswitches = ['s', 't']\n", hosts.join(", "));
+    for (a, b, rate) in cables {
+        text += &format!("[[cable]]\na = '{a}'\nb = '{b}'\nrate = '{rate} Gbit/s'\n");
+    }
+    text
+}
+
+/// Returns the scenario with the topology file `graph` and these lines after `[fabric]`, or its
+/// problems.
+fn on_graph(graph: &str, lines: &str) -> Result<Scenario, Vec<Problem>> {
+    let text = format!("schema = 1\n[fabric]\nkind = 'graph'\nfile = 'g.toml'\n{lines}");
+    read(&text, &with_files(&[("g.toml", graph)]), &[])
+}
+
+fn lines_of(problems: Vec<Problem>) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
+}
+
+const STRIDE: &str = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+
+#[test]
+fn the_load_of_unequal_hosts_is_a_share_of_the_sum_of_their_rates() {
+    let mean = |graph: &str, more: &str| {
+        let poisson = "[[workload]]\nname = 'p'\nkind = 'poisson'\nload = 0.5\nflows = 10\n\
+            sizes = '1 KB'\n";
+        let scenario = on_graph(graph, &format!("{poisson}{more}")).expect("it is right");
+        let WorkloadKind::Poisson(config) = &scenario.workloads[0].kind else { panic!("poisson") };
+        config.mean_host_rate
+    };
+    let fast = [("a", "s", 10), ("b", "s", 10), ("c", "s", 1), ("s", "t", 10)];
+    assert_eq!(mean(&graph_of("abc", &fast), ""), 7e9);
+    assert_eq!(mean(&graph_of("abc", &fast), "hosts = ['a', 'c']\n"), 5.5e9);
+    let cards: Vec<_> = ["a", "a", "a", "b", "b", "c"].map(|host| (host, "s", 10)).into();
+    let cards = [cards, vec![("s", "t", 10)]].concat();
+    assert_eq!(mean(&graph_of("abc", &cards), ""), 20e9);
+    assert_eq!(mean(&graph_of("abc", &cards), "hosts = ['b', 'c']\n"), 15e9);
+}
+
+#[test]
+fn consequences_of_a_problem_are_not_reported() {
+    let background = STRIDE.replace("[[workload]]\n", "[[workload]]\nbackground = true\n");
+    for (fabric, key) in [
+        ("kind='star'\nhosts=1\nhost_rate='1 Gbit/s'", "fabric.hosts"),
+        (
+            "leaves=2\nhosts_per_leaf=2\nspines=0\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'",
+            "fabric.spines",
+        ),
+    ] {
+        for workload in [
+            "kind='bulk'\npairs=['h0->h1']",
+            "kind='service'\nclients='h0'\n\
+            servers='h1'\nmean_gap='1 ms'\nrequests=1",
+        ] {
+            let text =
+                format!("schema = 1\n[fabric]\n{fabric}\n[[workload]]\nname = 'w'\n{workload}\n");
+            assert!(only(&text).contains(key), "{text}");
+        }
+        // an error of its own
+        let text = format!("schema = 1\n[fabric]\n{fabric}\n{background}");
+        assert!(listed(&text).contains("every workload runs in the background"), "{text}");
+    }
+    let cables = [("a", "s", 1), ("b", "t", 1), ("s", "t", 1)];
+    let right = graph_of("ab", &cables);
+    let listed_on = |graph: &str| lines_of(on_graph(graph, STRIDE).expect_err("a wrong graph"));
+    for graph in [
+        right.replacen("1 Gbit/s", "0 Gbit/s", 1),
+        right.replace("['a', 'b']", "['a', 'b', 'c:eth1']"),
+        right.replace("'s', 't'", "'s', 't', 7"),
+        right.replace("hosts = ['a', 'b']", "hosts = 3"),
+    ] {
+        assert_eq!(listed_on(&graph).lines().count(), 1, "{}", listed_on(&graph));
+    }
+    let also =
+        listed_on(&right.replace("['a', 'b']", "['a', 'b:c']").replace("b = 't'", "b = 'u'"));
+    assert!(also.contains("cable.1.b = \"u\": is not in the list"), "{also}");
+    assert!(!also.contains("= \"a\""), "{also}");
+    // with a wrong memory, the keys and the buffer of the other kind of memory are not checked
+    for pfc in [
+        "profile = 'cisco'",
+        "profile = 'cisco'\nalpha = 2\nlossy_alpha = 8",
+        "shared = '0 B'",
+        "shared = '0 B'\nalpha = 2\nlossy = '100 KB'\nlossy_alpha = 8",
+        "shared = '1 MB'\nlossy = '0 B'\nlossy_alpha = 8",
+    ] {
+        let long = "host_delay = '1 ms'\n";
+        only(&format!("{STAR}{long}[fabric.pfc]\n{pfc}\n{STRIDE}"));
+    }
+}
+
+#[test]
+fn keys_with_a_condition_say_what_they_need() {
+    for (pfc, expected) in [
+        ("shared = '1 MB'\nlossy_alpha = 8", "lossy_alpha = 8: has an effect only with `lossy`"),
+        ("alpha = 2", "alpha = 2: has an effect only with `shared`"),
+        ("lossy = '1 MB'", "lossy = \"1 MB\": has an effect only with `shared`"),
+    ] {
+        let found = only(&format!("{STAR}[fabric.pfc]\n{pfc}\n{STRIDE}"));
+        assert!(found.ends_with(expected), "{found}");
+    }
+    let datagrams = "[[workload]]\nname = 'd'\nkind = 'datagrams'\nload = 0.5\nflows = 3\n";
+    let found = listed(&format!("{STAR}{datagrams}"));
+    assert!(found.contains("belongs to the kinds ethernet, poisson, but kind is"), "{found}");
+}
+
+/// Lines after `[fabric]`: two leaves with four hosts, each with two cards.
+fn with_cards(homing: &str, more: &str) -> String {
+    format!(
+        "schema = 1\nduration = '1 s'\n[fabric]\nleaves = 2\nhosts_per_leaf = 2\nspines = 1\n\
+         cards = 2\nhoming = '{homing}'\nhost_rate = '1 Gbit/s'\nuplink_rate = '1 Gbit/s'\n{more}"
+    )
+}
+
+#[test]
+fn ports_of_cards_have_the_names_that_results_print() {
+    let links = |homing: &str, on: &str| {
+        let fault = format!("{STRIDE}[[fault]]\non = '{on}'\nkind = 'down'\n");
+        let scenario = read(&with_cards(homing, &fault), &context(), &[]);
+        scenario.map(|s| s.fabric.faults[0].links.clone()).map_err(lines_of)
+    };
+    for (homing, on, same) in [
+        ("multi-homed", "h0:eth1->leaf1", "h0->leaf1"),
+        ("multi-homed", "leaf1->h0:eth1", "leaf1->h0"),
+        ("multi-homed", "h0:eth1--leaf1", "h0:eth1"),
+        ("single-homed", "h0:eth1--leaf0", "h0:eth1"),
+        ("single-homed", "leaf0--h0:eth1", "h0--leaf0#1"),
+        ("single-homed", "h0:eth1->leaf0", "h0->leaf0#1"),
+    ] {
+        let found = links(homing, on).expect("a port");
+        assert_eq!(Ok(found), links(homing, same), "{on}");
+    }
+    for (on, expected) in [
+        ("h0:eth1->leaf0", "the cable of h0:eth1 leads to leaf1 (did you mean h0:eth1->leaf1?)"),
+        ("h0:eth1--leaf0", "the cable of h0:eth1 leads to leaf1 (did you mean h0:eth1--leaf1?)"),
+        ("h0:eth2->leaf1", "the cards of this host are eth0 to eth1"),
+    ] {
+        let found = links("multi-homed", on).expect_err("no port");
+        assert!(found.ends_with(expected), "{found}");
+    }
+    for key in ["ports", "capture", "pauses", "lpi"] {
+        let measure = |homing: &str, port: &str| {
+            let text = with_cards(homing, &format!("{STRIDE}[measure]\n{key} = ['{port}']\n"));
+            read(&text, &context(), &[]).map(|s| s.measure).map_err(lines_of)
+        };
+        assert_eq!(measure("multi-homed", "h0:eth1->leaf1"), measure("multi-homed", "h0->leaf1"));
+        let found = measure("single-homed", "leaf0->h0:eth1").expect_err("two cards at one leaf");
+        assert!(
+            found.ends_with("all cards of h0 at leaf0 together can be chosen: write \"leaf0->h0\""),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn settings_that_several_cards_exclude_have_the_right_reason() {
+    let one = with_cards("multi-homed", STRIDE).replace("cards = 2", "cards = 1");
+    assert!(only(&one).contains("only if `cards` is above 1, but `cards` is 1"));
+    let mpi = "bond_mode = 'balance-rr'\n[fabric.pfc]\n[[workload]]\nname = 'cg'\n\
+        kind = 'mpi-cg'\nranks = 2\nclass = 'S'\ntransport = 'ethernet'\n";
+    let found = listed(&with_cards("single-homed", mpi));
+    assert!(found.contains("sends Ethernet frames, which leave a host by one card"), "{found}");
+    assert!(!found.contains("RoCEv2"), "{found}");
+}
+
+#[test]
+fn cards_without_a_path_are_noted() {
+    let rails = graph_of(
+        "abc",
+        &[("a", "s", 1), ("a", "t", 1), ("b", "t", 1), ("c", "s", 1), ("c", "t", 1)],
+    );
+    let notes = |graph: &str, lines: &str| on_graph(graph, lines).expect("possible").notes;
+    let off = format!("bond_mode = 'off'\n{STRIDE}");
+    let found = notes(&rails, &off).join("\n");
+    assert!(found.contains("no path leads from a:eth0 to b, so that"), "{found}");
+    assert_eq!(notes(&rails, STRIDE), Vec::<String>::new(), "a bond has a path");
+    // two rails: connections use cards with equal numbers, but ranks of MPI also other cards
+    let cables = ["a", "b"].map(|host| [(host, "s", 1), (host, "t", 1)]).concat();
+    let two = graph_of("ab", &cables);
+    assert_eq!(notes(&two, &off), Vec::<String>::new());
+    let mpi = |each: u32, ranks: u32| {
+        format!(
+            "bond_mode = 'off'\n[[workload]]\nname = 'cg'\nkind = 'mpi-cg'\nranks = {ranks}\n\
+             class = 'S'\nranks_per_host = {each}\n"
+        )
+    };
+    assert!(notes(&two, &mpi(2, 4)).join("\n").contains("from a:eth0 to b:eth1"));
+    assert!(!notes(&two, &mpi(1, 2)).join("\n").contains("no path"));
+}
+
+#[test]
+fn problems_of_routes_are_reported_at_the_key_that_lists_them() {
+    let fabric = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n\
+        routing = 'explicit'\n";
+    let route = "{from = 'h0', to = 'h1', via = ['switch0']}";
+    let row = "h0,h1,switch0\n";
+    for (listed, rows, key) in [
+        (2, 0, "fabric.route = […]:"),
+        (1, 1, "fabric.routes = \"r.csv\":"),
+        (0, 2, "fabric.routes = \"r.csv\":"),
+        (2, 1, "fabric.route = […]:"),
+    ] {
+        let file = format!("from,to,via\n{}", row.repeat(rows));
+        let mut text = fabric.to_owned();
+        if listed > 0 {
+            text += &format!("route = [{}]\n", vec![route; listed].join(", "));
+        }
+        if rows > 0 {
+            text += "routes = 'r.csv'\n";
+        }
+        let found = problems_with(&(text + STRIDE), &with_files(&[("r.csv", &file)]), &[]);
+        let found = lines_of(found);
+        let expected = format!("{key} there are two routes from h0 to h1");
+        assert!(found.contains(&expected), "{expected}\n{found}");
+    }
+}
+
+#[test]
+fn a_list_of_the_hosts_of_ranks_with_a_wrong_length_is_reported_at_its_key() {
+    let mpi = "[[workload]]\nname = 'cg'\nkind = 'mpi-cg'\nranks = 4\nclass = 'S'\n\
+        placement = 'file'\nhosts_file = 'hosts.txt'\n";
+    let files = with_files(&[("hosts.txt", "h0\nh1\n")]);
+    let found = lines_of(problems_with(&format!("{STAR}{mpi}"), &files, &[]));
+    assert!(
+        found.contains("workload.0.hosts_file = \"hosts.txt\": names the hosts of 2"),
+        "{found}"
+    );
 }

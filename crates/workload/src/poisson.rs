@@ -16,7 +16,7 @@ use crate::names::Names;
 use crate::protocol::{Action, Cluster, Event};
 use crate::sizes::Sizes;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ClassId, ConnId, HostId, Purpose, Rate, Side, Span, Time};
+use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Rule for the end of an open-loop workload's arrivals.
@@ -37,8 +37,8 @@ pub struct PoissonConfig {
     pub hosts: Vec<HostId>,
     /// Offered payload rate as a fraction of the summed link rate of these hosts.
     pub load: f64,
-    /// Rate of the link between each host and the fabric.
-    pub host_rate: Rate,
+    /// Mean over these hosts of the rate at which a host can send, in bit/s.
+    pub mean_host_rate: f64,
     /// Distribution of the flow sizes in bytes.
     pub sizes: Sizes,
     /// Time from the start of the simulation at which arrivals begin.
@@ -78,11 +78,11 @@ impl Poisson {
         no.require(config.load > 0.0 && config.load.is_finite(), || {
             format!("load: {} is not a number above 0", config.load)
         });
-        no.require(config.host_rate.0 > 0, || "host_rate: must be above 0 bit/s".into());
+        no.require(config.mean_host_rate > 0.0, || "mean_host_rate: must be above 0 bit/s".into());
         no.require(config.sizes.mean() >= 1.0, || {
             "sizes: the mean must be at least one byte".into()
         });
-        let bits_per_s = config.load * hosts as f64 * config.host_rate.0 as f64;
+        let bits_per_s = config.load * hosts as f64 * config.mean_host_rate;
         let mean_gap = Span::from_secs_f64_nearest(config.sizes.mean() * 8.0 / bits_per_s);
         no.require(!(config.load > 0.0 && bits_per_s.is_finite()) || mean_gap > Span::ZERO, || {
             format!(
@@ -199,7 +199,7 @@ mod tests {
         PoissonConfig {
             hosts: Vec::new(),
             load: 0.5,
-            host_rate: Rate::gbit(1),
+            mean_host_rate: 1e9,
             sizes: Sizes::Fixed(10_000),
             start: Span::from_ms(5),
             until: Until::Count(50_000),
@@ -278,7 +278,7 @@ mod tests {
         let wrong = PoissonConfig {
             hosts: vec![HostId(1)],
             load: f64::NAN,
-            host_rate: Rate(0),
+            mean_host_rate: 0.0,
             sizes: Sizes::Fixed(0),
             ..config()
         };

@@ -1,7 +1,7 @@
 """Sentence on packets of lossless priorities that switches lost, for terminal, pages and notes.
 
 With PFC, a lossless packet is lost only if the headroom of its input is full: because the headroom
-or the headroom pool of the scenario is too small, or because a fault stretches a link.
+or the headroom pool of the scenario is too small, or because a fault delays or slows a link.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
     return [
         f"switches lost {packets} of lossless priorities, because the headroom of their inputs was "
         "full (dcb.overflow_drops): see headroom, headroom_pool and over_subscribe in "
-        "[fabric.pfc], and faults that delay links"
+        "[fabric.pfc], and faults of kind delay or degrade"
     ]

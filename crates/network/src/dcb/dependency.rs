@@ -11,7 +11,7 @@
 
 use crate::config::FabricConfig;
 use crate::footprint::Footprint;
-use crate::routing::Routing;
+use crate::routing::{Routing, RoutingConfig};
 use crate::topology::Graph;
 use crate::topology::Topology;
 use eastwest_types::HostId;
@@ -35,9 +35,11 @@ pub enum Dependencies {
 }
 
 /// Searches for a cycle of channel dependencies in the routes of a fabric. Star, leaf–spine and fat
-/// tree are not searched: their shortest paths go up and then down, which excludes a cycle.
+/// tree are searched only with explicit routes: their shortest paths go up and then down, which
+/// excludes a cycle.
 pub fn look(config: &FabricConfig) -> Dependencies {
-    if !matches!(config.topology, Topology::Graph { .. }) {
+    let explicit = matches!(config.routing, RoutingConfig::Explicit(_));
+    if !explicit && !matches!(config.topology, Topology::Graph { .. }) {
         return Dependencies::Free;
     }
     if Footprint::of(config).routes > MOST_BYTES {

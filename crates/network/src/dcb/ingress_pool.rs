@@ -97,7 +97,7 @@ impl LossyPool {
             .optional("lossy queues have only the limits of their ports, and use no shared memory")
             .range("1 KB", "100 GB"),
         );
-        if size.is_none() && !s.describing() {
+        if size.is_none() && s.good(&["lossy", "profile"]) && !s.describing() {
             return None;
         }
         let alpha: Ratio = s.get(
@@ -221,7 +221,8 @@ impl IngressPool {
             .optional("each input has its own buffer")
             .range("1 KB", "100 GB"),
         );
-        if shared.is_none() && !s.describing() {
+        // with a wrong `shared` or `profile`, the other keys are checked as with a correct value
+        if shared.is_none() && s.good(&["shared", "profile"]) && !s.describing() {
             return None;
         }
         let alpha: Ratio = s.get(
@@ -260,7 +261,10 @@ impl IngressPool {
         );
         let headroom_pool = read_headroom_pool(s);
         let lossy = LossyPool::read(s, mtu);
-        let size = shared?.0;
+        if s.describing() {
+            return None;
+        }
+        let size = shared.map_or(u64::from(mtu), |size| size.0);
         s.demand(size >= u64::from(mtu), &["shared"], || {
             format!("is too small: there is no room for a single packet of {mtu} B (fabric.mtu)")
         });

@@ -122,10 +122,8 @@ pub(super) fn read(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy
         s.demand(wake.is_some() && sleep.is_some(), &["phy"], || {
             let known: Vec<&str> = KNOWN.iter().map(|k| k.0).collect();
             format!(
-                "has no energy-efficient transceivers for {} Mbit/s (auto): set phy to one of \
-                 {}, or \
+                "has no energy-efficient transceivers for {rate} (auto): set phy to one of {}, or \
                  set wake_time and sleep_time",
-                rate.0 / 1_000_000,
                 known.join(", ")
             )
         });

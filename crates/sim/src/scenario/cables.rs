@@ -64,23 +64,30 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
     }
 }
 
-/// Returns the sum of the rates of the cards of a host; if hosts differ, the smallest sum. Without
-/// a topology the result is 1 Gbit/s.
-pub fn rate_of_all_cards(topology: Option<&Topology>) -> Rate {
-    let rate = host_rate(topology);
+/// Returns the sum of the rates of the cards of each host, indexed by host; empty without a
+/// topology.
+pub fn rates_of_hosts(topology: Option<&Topology>) -> Vec<Rate> {
+    let equal = |hosts: u32, rate: Rate, cards: u32| {
+        vec![Rate(rate.0.saturating_mul(u64::from(cards))); hosts as usize]
+    };
     match topology {
-        Some(Topology::LeafSpine { cards, .. }) => Rate(rate.0 * u64::from(cards.number)),
-        Some(Topology::Star { cards, .. }) => Rate(rate.0 * u64::from(*cards)),
+        Some(Topology::LeafSpine { leaves, hosts_per_leaf, cards, host, .. }) => {
+            equal(cards.hosts(*leaves, *hosts_per_leaf), host.rate, cards.number)
+        }
+        Some(Topology::Star { hosts, cards, host }) => equal(*hosts, host.rate, *cards),
+        Some(Topology::FatTree { k, hosts_per_edge, host, .. }) => {
+            equal(k * (k / 2) * hosts_per_edge, host.rate, 1)
+        }
         Some(Topology::Graph { hosts, cables, .. }) => {
-            let mut rates = vec![0u64; hosts.len()];
+            let mut rates = vec![Rate(0); hosts.len()];
             for (a, b, cable) in cables {
                 if let Some(rate) = rates.get_mut(*a.min(b) as usize) {
-                    *rate += cable.rate.0;
+                    rate.0 = rate.0.saturating_add(cable.rate.0);
                 }
             }
-            Rate(rates.into_iter().min().unwrap_or(rate.0))
+            rates
         }
-        Some(Topology::FatTree { .. }) | None => rate,
+        None => Vec::new(),
     }
 }
 

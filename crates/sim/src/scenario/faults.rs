@@ -7,7 +7,7 @@
 
 use super::fabric::Fabric;
 use super::nodes::Nodes;
-use super::places::{self, Places};
+use super::places::{self, Places, Port};
 use eastwest_network::fault::{Degraded, Effect, Fault, Flapping, LossModel};
 use eastwest_network::topology::Graph;
 use eastwest_network::topology::Topology;
@@ -56,8 +56,8 @@ impl<'a> Ground<'a> {
 
     /// Returns the numbers of the links that `text` names: all links of a node `h0`, of a range of
     /// nodes `h0..h7`, of a card `h0:eth1`, of a range of cards `h0:eth1..h7:eth1` or of a cable
-    /// `a--b`, or one direction of a cable, `a->b`. `#1` after the names of two nodes chooses the
-    /// second of parallel cables.
+    /// `a--b`, or one direction of a cable, `a->b`, where an end can be a card, `h0:eth1->b`. `#1`
+    /// after the names of two nodes chooses the second of parallel cables.
     fn links(&self, text: &str) -> Result<Vec<u32>, places::Wrong> {
         let (place, chosen) = match text.split_once('#') {
             None => (text, None),
@@ -72,18 +72,18 @@ impl<'a> Ground<'a> {
             },
         };
         if places::ends(place).is_some() {
-            let (a, b) = places::port(place, self.nodes)?;
-            let mut links = self.choose(place, chosen, a, b)?;
-            links.retain(|&link| self.ends(link).0 == a);
+            let port = places::port_or_card(place, self.nodes)?;
+            let mut links = self.choose(place, chosen, &port)?;
+            links.retain(|&link| self.ends(link).0 == port.from);
             return Ok(links);
         }
-        if let Some((a, b)) = self.cable(place) {
-            return self.choose(place, chosen, a, b);
+        if let Some(port) = self.cable(place) {
+            return self.choose(place, chosen, &port);
         }
         if place.contains("--") && self.nodes.number(place).is_none() {
             // the check of a single direction, `a->b`, reports which of the two names is wrong
             let one_way = place.replacen("--", "->", 1);
-            return match places::port(&one_way, self.nodes) {
+            return match places::port_or_card(&one_way, self.nodes) {
                 Err((message, near)) => {
                     let both_ways = |text: String| text.replacen("->", "--", 1);
                     Err((both_ways(message), near.map(both_ways)))
@@ -119,7 +119,8 @@ impl<'a> Ground<'a> {
     /// card.
     fn of_cards(&self, place: &str) -> Result<Option<Vec<u32>>, places::Wrong> {
         let (first, last) = place.split_once("..").unwrap_or((place, place));
-        let (Some(first), Some(last)) = (self.card(first.trim())?, self.card(last.trim())?) else {
+        let card = |text: &str| places::card(text.trim(), self.nodes);
+        let (Some(first), Some(last)) = (card(first)?, card(last)?) else {
             return Ok(None);
         };
         if first.0 > last.0 || first.1 > last.1 {
@@ -134,49 +135,30 @@ impl<'a> Ground<'a> {
         Ok(Some(hosts.iter().flat_map(chosen).collect()))
     }
 
-    /// Returns the numbers of the host and of the card in a name such as `h3:eth1`; `None` if
-    /// `text` does not name a card.
-    fn card(&self, text: &str) -> Result<Option<(u32, usize)>, places::Wrong> {
-        let named = text.rsplit_once(":eth").filter(|_| self.nodes.number(text).is_none());
-        let Some((host, Ok(number))) = named.map(|(host, n)| (host, n.parse::<usize>())) else {
-            return Ok(None);
-        };
-        let host = places::host(host, self.nodes)?;
-        let most = self.cards.as_ref().map_or(1, |cards| cards[host as usize].len());
-        if number >= most {
-            let message = match most {
-                1 => format!("contains {text}, but this host has one card: write only its name"),
-                _ => format!(
-                    "contains {text}, but the cards of this host are eth0 to eth{}",
-                    most - 1
-                ),
-            };
-            return Err((message, None));
-        }
-        Ok(Some((host, number)))
-    }
-
-    /// Returns the numbers of the two nodes of a cable `a--b`; `None` if `text` does not name a
-    /// cable. Names of nodes may contain dashes, so every `--` is tried as the separator.
-    fn cable(&self, text: &str) -> Option<(u32, u32)> {
+    /// Returns the ends of a cable `a--b` of two nodes, or of a node and a card; `None` if `text`
+    /// does not name a cable. Names of nodes may contain dashes, so every `--` is tried as the
+    /// separator.
+    fn cable(&self, text: &str) -> Option<Port> {
         text.match_indices("--").find_map(|(at, dashes)| {
-            let a = self.nodes.number(text[..at].trim())?;
-            let b = self.nodes.number(text[at + dashes.len()..].trim())?;
-            self.nodes.adjacent(a, b).then_some((a, b))
+            places::joined(text[..at].trim(), text[at + dashes.len()..].trim(), self.nodes)
         })
     }
 
-    /// Returns the numbers of the links between the nodes `a` and `b`, in both directions: of all
+    /// Returns the numbers of the links between the ends of `port`, in both directions: of all
     /// their cables, or only of the cable with the index `chosen`. `place` is the text for
     /// messages.
     fn choose(
         &self,
         place: &str,
         chosen: Option<usize>,
-        a: u32,
-        b: u32,
+        port: &Port,
     ) -> Result<Vec<u32>, places::Wrong> {
-        let all = self.between.get(&ends_of(a, b)).map_or(&[][..], Vec::as_slice);
+        let ends = ends_of(port.from, port.to);
+        let mut all = self.between.get(&ends).map_or(&[][..], Vec::as_slice);
+        let of_card = port.card.zip(self.cards.as_ref());
+        if let Some((card, cards)) = of_card {
+            all = &cards[ends.0 as usize][card..=card];
+        }
         let cables = match chosen {
             None => all,
             Some(number) => all.get(number..=number).ok_or_else(|| {
@@ -286,7 +268,8 @@ fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
         "on",
         "Where the fault occurs, one place or a list: a cable \"leaf0--spine1\", one direction of \
          it \"leaf0->spine1\", all cables of a node \"spine1\" \
-         or of a range of nodes \"h0..h7\", a network card \"h0:eth1\" of a host with several, or card \
+         or of a range of nodes \"h0..h7\", a network card \"h0:eth1\" of a host with several, one \
+         direction of its cable \"h0:eth1->leaf0\", or card \
          1 of a range of hosts \"h0:eth1..h7:eth1\". \"leaf0--spine1#1\" is the \
          second of parallel cables; without # it is all of them.",
     ));

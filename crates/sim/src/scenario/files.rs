@@ -139,7 +139,7 @@ pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let dir_found = dir.canonicalize().map_err(failed)?;
     let path = dir.join(name).canonicalize().map_err(failed)?;
     if !path.starts_with(&dir_found) {
-        return Err("is outside the directory of the scenario".to_owned());
+        return Err(format!("is outside the directory {}", dir.display()));
     }
     Ok(path)
 }
@@ -179,6 +179,9 @@ mod tests {
         assert!(files.load(&context(), "lib.rs", 1 << 20).is_ok());
         let outside = files.load(&context(), "../Cargo.toml", 1 << 20).unwrap_err();
         assert!(outside.contains("is outside the directory"), "{outside}");
+        let shipped = Context { data_dir: context().base_dir, ..Context::default() };
+        let outside = files.load_shipped(&shipped, "x", "../Cargo.toml", 9).unwrap_err();
+        assert!(!outside.contains("of the scenario"), "{outside}");
         assert!(files.load(&context(), "nothing", 1).unwrap_err().contains("does not exist"));
         assert!(files.load(&context(), "scenario", 1).unwrap_err().contains("regular file"));
         assert!(files.load(&context(), "lib.rs", 3).unwrap_err().contains("too large"));

@@ -4,7 +4,7 @@ use super::files::{Context, Files};
 use eastwest_network::cards::MOST_CARDS;
 use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_settings::narrow::at_most;
-use eastwest_settings::problem::Problem;
+use eastwest_settings::problem::{Problem, nearest};
 use eastwest_settings::quantity::{FileName, Name, Quantity};
 use eastwest_settings::reader::{Section, State, key, read_table};
 use eastwest_settings::syntax::parse_within;
@@ -15,6 +15,9 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Maximum number of hosts and switches of a topology file; the maximum number of cables is four
 /// times as large.
 const MOST_NODES: usize = 200_000;
+
+/// A cable of a graph: the numbers of the nodes at its ends, rate and delay.
+type Cable = (u32, u32, CableConfig);
 
 /// Reads the key `file` of a fabric of kind `graph`, and the topology in the file that it names.
 /// Returns `None` if there is a problem, which is reported.
@@ -57,7 +60,37 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
     let (topology, _) = read_table(&mut state, &prefix, Some(&document.table), read_graph);
     let good = state.problems.is_empty();
     s.state().problems.append(&mut state.problems);
-    if good { topology } else { None }
+    if !good {
+        s.spoil("file");
+    }
+    topology.filter(|_| good)
+}
+
+/// Names of the nodes of a topology file.
+struct NodeNames<'a> {
+    /// Numbers of the nodes by name, hosts first.
+    numbers: BTreeMap<&'a str, u32>,
+    hosts: usize,
+    /// Names in lists that contain a wrong name; the nodes of these lists have no numbers.
+    unnumbered: BTreeSet<String>,
+    /// Whether a list of names is missing or is no list, so that any name may be correct.
+    unknown: bool,
+}
+
+impl NodeNames<'_> {
+    /// Adds the names of the list `name` if the list has a problem, which is reported.
+    fn add_spoilt(&mut self, s: &Section, name: &str) {
+        if s.good(&[name]) {
+            return;
+        }
+        match s.own(name).and_then(toml::Value::as_array) {
+            Some(list) => {
+                let names = list.iter().filter_map(toml::Value::as_str);
+                self.unnumbered.extend(names.map(str::to_owned));
+            }
+            None => self.unknown = true,
+        }
+    }
 }
 
 fn read_graph(s: &mut Section) -> Option<Topology> {
@@ -70,10 +103,18 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
     s.demand(hosts.len() + switches.len() <= MOST_NODES, &["hosts", "switches"], || {
         format!("there are more than {MOST_NODES} hosts and switches, the maximum")
     });
-    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut names = NodeNames {
+        numbers: BTreeMap::new(),
+        hosts: hosts.len(),
+        unnumbered: BTreeSet::new(),
+        unknown: false,
+    };
+    for list in ["hosts", "switches"] {
+        names.add_spoilt(s, list);
+    }
     let (mut twice, mut degrees) = (None, vec![0u32; hosts.len()]);
     for (name, number) in hosts.iter().chain(&switches).zip(0..) {
-        if numbers.insert(&name.0, number).is_some() {
+        if names.numbers.insert(&name.0, number).is_some() {
             twice = Some(name.0.clone());
         }
     }
@@ -85,12 +126,12 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
         "cable",
         "A cable between two nodes, with both directions.",
         4 * MOST_NODES,
-        |c, _| read_cable(c, &numbers, hosts.len()),
+        |c, _| read_cable(c, &names),
     );
     if s.describing() || !s.good(&["hosts", "switches"]) {
         return None;
     }
-    let cables: Vec<(u32, u32, CableConfig)> = cables.into_iter().collect::<Option<_>>()?;
+    let cables: Vec<Cable> = cables.into_iter().collect::<Option<_>>()?;
     for &(a, b, _) in &cables {
         for end in [a, b] {
             if let Some(degree) = degrees.get_mut(end as usize) {
@@ -134,11 +175,7 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
     })
 }
 
-fn read_cable(
-    c: &mut Section,
-    numbers: &BTreeMap<&str, u32>,
-    hosts: usize,
-) -> Option<(u32, u32, CableConfig)> {
+fn read_cable(c: &mut Section, names: &NodeNames) -> Option<Cable> {
     let a: Name = c.get(key("a", "Node at one end."));
     let b: Name = c.get(key("b", "Node at the other end."));
     let rate = c.get(key("rate", "Rate in each direction.").range("1 kbit/s", "10 Tbit/s"));
@@ -152,10 +189,10 @@ fn read_cable(
         .range("0 s", "1 s"),
     );
     let mut end = |key: &'static str, name: &Name| {
-        let number = numbers.get(name.0.as_str()).copied();
-        if number.is_none() && c.good(&[key]) {
-            let near = eastwest_settings::problem::nearest(&name.0, numbers.keys().copied())
-                .map(str::to_owned);
+        let number = names.numbers.get(name.0.as_str()).copied();
+        let listed = number.is_some() || names.unknown || names.unnumbered.contains(&name.0);
+        if !listed && c.good(&[key]) {
+            let near = nearest(&name.0, names.numbers.keys().copied()).map(str::to_owned);
             c.wrong_hint(key, "is not in the list of hosts or the list of switches", near);
         }
         number
@@ -163,14 +200,14 @@ fn read_cable(
     let (a, b) = (end("a", &a), end("b", &b));
     let (a, b) = (a?, b?);
     c.demand(a != b, &["b", "a"], || "a cable must join two different nodes".to_owned());
-    c.demand(a.max(b) as usize >= hosts, &["b", "a"], || {
+    c.demand(a.max(b) as usize >= names.hosts, &["b", "a"], || {
         "a host's cable must lead to a switch".to_owned()
     });
     c.good(&["a", "b", "rate", "delay"]).then_some((a, b, CableConfig { rate, delay }))
 }
 
 /// Returns, for each node, whether a path of cables joins the node to node 0.
-fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
+fn reachable(nodes: usize, cables: &[Cable]) -> Vec<bool> {
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
     for &(a, b, _) in cables {
         neighbours[a as usize].push(b);
@@ -191,20 +228,31 @@ fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
 
 /// Whether one connected network of switches has a cable to every host. Paths through hosts do not
 /// count, because hosts do not forward packets.
-fn reach_each_other(hosts: usize, nodes: usize, cables: &[(u32, u32, CableConfig)]) -> bool {
-    let is_host = |node: u32| (node as usize) < hosts;
-    let between: Vec<(u32, u32, CableConfig)> =
-        cables.iter().filter(|(a, b, _)| !is_host(*a) && !is_host(*b)).copied().collect();
-    let network = networks(nodes, &between);
-    let mut reached: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for &(a, b, _) in cables.iter().filter(|(a, b, _)| is_host(*a) || is_host(*b)) {
-        reached.entry(network[a.max(b) as usize]).or_default().insert(a.min(b));
+fn reach_each_other(hosts: usize, nodes: usize, cables: &[Cable]) -> bool {
+    let mut reached: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    for (host, cards) in networks_of_cards(hosts, nodes, cables).into_iter().enumerate() {
+        for network in cards {
+            reached.entry(network).or_default().insert(host);
+        }
     }
     reached.values().any(|of_network| of_network.len() == hosts)
 }
 
+/// Returns the number of the network of switches to which each card leads, by host and card. No
+/// path joins cards with different numbers, because hosts do not forward packets.
+pub fn networks_of_cards(hosts: usize, nodes: usize, cables: &[Cable]) -> Vec<Vec<u32>> {
+    let (of_hosts, between): (Vec<Cable>, Vec<Cable>) =
+        cables.iter().partition(|(a, b, _)| (*a.min(b) as usize) < hosts);
+    let network = networks(nodes, &between);
+    let mut cards = vec![Vec::new(); hosts];
+    for (a, b, _) in of_hosts {
+        cards[a.min(b) as usize].push(network[a.max(b) as usize]);
+    }
+    cards
+}
+
 /// Returns the connected component of each node, as the lowest node number of the component.
-fn networks(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<u32> {
+fn networks(nodes: usize, cables: &[Cable]) -> Vec<u32> {
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
     for &(a, b, _) in cables {
         neighbours[a as usize].push(b);

@@ -199,6 +199,22 @@ impl Nodes {
         (0..all).find(|&other| other != node && self.adjacent(node, other))
     }
 
+    /// Returns the number of the switch at the cable of each card of `host`, indexed by card.
+    pub fn switches_of_cards(&self, host: u32) -> Vec<u32> {
+        match &self.topology {
+            Topology::LeafSpine { hosts_per_leaf, cards, .. } => {
+                let first = self.hosts + host / hosts_per_leaf * cards.switches();
+                (0..cards.number).map(|card| first + card % cards.switches()).collect()
+            }
+            Topology::Star { hosts, cards, .. } => vec![*hosts; *cards as usize],
+            Topology::FatTree { hosts_per_edge, .. } => vec![self.hosts + host / hosts_per_edge],
+            Topology::Graph { cables, .. } => {
+                let of_host = cables.iter().filter(|(a, b, _)| *a.min(b) == host);
+                of_host.map(|(a, b, _)| *a.max(b)).collect()
+            }
+        }
+    }
+
     /// Whether a cable joins the nodes with the numbers `a` and `b`.
     pub fn adjacent(&self, a: u32, b: u32) -> bool {
         let (low, high) = (a.min(b), a.max(b));

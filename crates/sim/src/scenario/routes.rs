@@ -66,17 +66,18 @@ pub fn read(
         s.wrong("weight", format!("there are two weights from {from} to {to}: give only one"));
     }
     let equal_paths = EqualPaths { same_hash: same_hash.unwrap_or(false), weights };
-    let routes = listed.into_iter().flatten().chain(file.unwrap_or_default()).collect();
-    (with_routes(s, routing, routes, nodes), equal_paths)
+    let listed = listed.into_iter().flatten().collect();
+    (with_routes(s, routing, listed, file.unwrap_or_default(), nodes), equal_paths)
 }
 
-/// Returns the settings `routing` with the explicit `routes`, which the scenario and its file of
-/// routes list. Reports as a problem if another routing ignores these routes, or if two routes have
-/// the same sender and receiver.
+/// Returns the settings `routing` with the explicit routes that are `listed` in the scenario, and
+/// those of its file of routes (`of_file`). Reports as a problem if another routing ignores these
+/// routes, or if two routes have the same sender and receiver.
 fn with_routes(
     s: &mut Section,
     routing: RoutingConfig,
-    routes: Vec<ExplicitRoute>,
+    listed: Vec<ExplicitRoute>,
+    of_file: Vec<ExplicitRoute>,
     nodes: Option<&Nodes>,
 ) -> RoutingConfig {
     if !matches!(routing, RoutingConfig::Explicit(_)) {
@@ -87,20 +88,25 @@ fn with_routes(
         }
         return routing;
     }
+    let in_scenario = listed.len();
+    let mut routes = listed;
+    routes.extend(of_file);
     let mut seen = BTreeSet::new();
-    if let Some(twice) = routes.iter().find(|r| !seen.insert((r.from, r.to))) {
+    if let Some(second) = routes.iter().position(|r| !seen.insert((r.from, r.to))) {
+        let twice = &routes[second];
         let name = |n| nodes.map_or_else(String::new, |nodes| nodes.name(n));
         let message = format!(
             "there are two routes from {} to {}: give only one",
             name(twice.from),
             name(twice.to)
         );
-        s.wrong("route", message);
+        s.wrong(if second < in_scenario { "route" } else { "routes" }, message);
     }
     if routes.len() > MOST_ROUTES {
+        let both = if in_scenario > 0 { " with those of `route`" } else { "" };
         s.wrong(
             "routes",
-            format!("there are {} routes; at most {MOST_ROUTES} are allowed", routes.len()),
+            format!("there are {} routes{both}; at most {MOST_ROUTES} are allowed", routes.len()),
         );
     }
     RoutingConfig::Explicit(ExplicitConfig(routes))

@@ -3,15 +3,18 @@
 
 use super::checked::Scenario;
 use super::fidelity::Fidelity;
+use super::graph;
 use super::workload::spec::{WorkloadKind, WorkloadSpec};
 use crate::stream_transports::Transport;
 use eastwest_network::cards::{BondMode, MOST_CARDS};
+use eastwest_network::config::FabricConfig;
 use eastwest_network::footprint::Sizes;
 use eastwest_network::queue::QueueConfig;
 use eastwest_network::routing::RoutingConfig;
 use eastwest_network::topology::{Homing, HostCards, Topology};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
+use eastwest_workload::mpi::local_ranks;
 
 /// Reads the number of cards of each host.
 pub fn read_number(s: &mut Section) -> u32 {
@@ -48,7 +51,7 @@ pub fn read(s: &mut Section, leaves: u32) -> HostCards {
     );
     if number == 1 {
         s.demand(!s.has("homing"), &["homing"], || {
-            "has an effect only if `cards` is above 1".to_owned()
+            "has an effect only if `cards` is above 1, but `cards` is 1".to_owned()
         });
         s.resolve_without("homing");
         return HostCards::ONE;
@@ -76,7 +79,8 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         _ => false,
     };
     let in_turn = mode == BondMode::RoundRobin;
-    let queue_pairs = c.workloads.iter().any(|w| !matches!(w.transport, Transport::Tcp));
+    let queue_pairs =
+        c.workloads.iter().any(|w| !matches!(w.transport, Transport::Tcp | Transport::Ethernet));
     [
         (f.dcb.qcn.is_some(), "fabric.qcn", "limits the rate of all packets of a host at one card"),
         (
@@ -135,6 +139,58 @@ fn unequal(topology: &Topology) -> Option<&str> {
         (first != cable.rate).then_some(host)
     });
     unequal.next().map(|host| hosts[host].as_str())
+}
+
+/// Returns a note that names two cards without a path between them, if connections of the workloads
+/// can be bound to these cards (`bond_mode = "off"`); `None` if there are no such cards.
+pub fn note_rails(fabric: &FabricConfig, workloads: &[WorkloadSpec]) -> Option<String> {
+    let Topology::Graph { hosts, switches, cables, .. } = &fabric.topology else { return None };
+    if fabric.cards.bond_mode != BondMode::Off {
+        return None;
+    }
+    let cards = graph::networks_of_cards(hosts.len(), hosts.len() + switches.len(), cables);
+    let most = cards.iter().map(Vec::len).max()?;
+    // Connections use cards with equal numbers, modulo the number of cards of each host.
+    let drawn = || (0..most).find_map(|number| apart(&cards, (number, 1), (number, 1)));
+    // Connections of MPI use the cards of both ranks, whose numbers can differ.
+    let of_ranks = |ranks: usize| (0..ranks).find_map(|n| apart(&cards, (n, 1), (0, ranks)));
+    let pair = workloads.iter().find_map(|w| match &w.kind {
+        WorkloadKind::Mpi(c) => {
+            let most_local = local_ranks(&c.hosts).into_iter().max()? as usize + 1;
+            of_ranks(most_local.min(most))
+        }
+        _ => drawn(),
+    })?;
+    let name = |(host, card): (usize, usize)| match cards[host].len() {
+        1 => hosts[host].clone(),
+        _ => format!("{}:eth{card}", hosts[host]),
+    };
+    Some(format!(
+        "fabric.bond_mode = \"off\": no path leads from {} to {}, so that packets of connections \
+         that are bound to these cards are lost, until the connection is given up",
+        name(pair.0),
+        name(pair.1)
+    ))
+}
+
+/// Returns two cards without a path between them, as (host, card): a card of the first host, with a
+/// number of the range `own`, and a card of another host, with a number of the range `others`. A
+/// range is (first number, count); numbers count modulo the number of cards of a host. `cards` has
+/// the network of each card. `None` if a path joins all these cards.
+fn apart(
+    cards: &[Vec<u32>],
+    own: (usize, usize),
+    others: (usize, usize),
+) -> Option<((usize, usize), (usize, usize))> {
+    let of_range = |host: usize, (from, count): (usize, usize)| {
+        let number = cards[host].len().max(1);
+        (from..from + count).map(move |card| (host, card % number))
+    };
+    let network = |(host, card): (usize, usize)| cards[host].get(card);
+    of_range(0, own).find_map(|here| {
+        let mut there = (1..cards.len()).flat_map(|host| of_range(host, others));
+        there.find(|&there| network(there) != network(here)).map(|there| (here, there))
+    })
 }
 
 /// Reports every setting that is not possible with several cards as a problem.

@@ -4,6 +4,7 @@
 use super::checked::Scenario;
 use super::files::{Context, Files};
 use super::nodes::Nodes;
+use super::workload::Workloads;
 use super::workload::ground::Ground;
 use super::{
     cables, classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, goal, measure,
@@ -61,7 +62,8 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let tcp = seeded(tcp);
     let mut classes = classes::read(s);
     let ground = Ground::new(&fabric, seed, context);
-    let workloads = workload::read(s, &ground, &mut classes, &mut files, &mut notes);
+    let Workloads { specs: workloads, foreground_unread } =
+        workload::read(s, &ground, &mut classes, &mut files, &mut notes);
     let all_names = workload::names(s);
     let tcp_overrides = tcp_overrides::place(s, unplaced, &workloads, &all_names, &mut notes);
     let tcp_overrides: Vec<TcpOverride> =
@@ -84,12 +86,13 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     if used(Transport::Tcp) && !s.describing() {
         notes.extend(traps::notes(&fabric.config, &settings, tcp_asks));
     }
+    notes.extend(several_cards::note_rails(&fabric.config, &workloads));
     notes.extend(traps::note_paths(&fabric.config.routing, used));
     if !asks && !s.describing() {
         let of_tcp = if used(Transport::Tcp) { settings.as_slice() } else { &[] };
         notes.extend(traps::note_marks(&fabric.config, of_tcp));
     }
-    let ends = duration.is_some() || workloads.iter().any(|w| !w.background);
+    let ends = duration.is_some() || foreground_unread || workloads.iter().any(|w| !w.background);
     s.demand(ends, &["duration", "workload"], || {
         "is required, because every workload runs in the background and cannot end the simulation"
             .to_owned()

@@ -5,6 +5,7 @@ use eastwest_network::config::FabricConfig;
 use eastwest_network::queue::{Protection, QueueConfig};
 use eastwest_network::routing::RoutingConfig;
 use eastwest_network::topology::Topology;
+use eastwest_settings::units;
 use eastwest_transport::congestion::CongestionKind;
 use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::tcp::config::TcpConfig;
@@ -149,7 +150,7 @@ fn waits_at_hosts(fabric: &FabricConfig, settings: &[&TcpConfig]) -> Option<Stri
     }
     let (text, bytes) = match fabric.host_queue.limit() {
         Limit::Packets(n) => (format!("{n} packets"), u64::from(n) * u64::from(fabric.mtu)),
-        Limit::Bytes(n) => (format!("{} KB", n / 1000), n),
+        Limit::Bytes(n) => (units::SIZE.show(n), n),
     };
     (bytes > LONG_QUEUE).then(|| {
         format!(
@@ -209,6 +210,9 @@ mod tests {
         let marks = "queue = { kind = 'step-marking', threshold = '20 packets' }";
         let notes = said(marks, "congestion = 'dctcp'", "");
         assert!(notes[0].contains("wait behind 1000 packets at its own host"), "{notes:?}");
+        let bytes = format!("{marks}\nhost_queue = {{ limit = '1 GB' }}");
+        let notes = said(&bytes, "congestion = 'dctcp'", "");
+        assert!(notes[0].contains("wait behind 1 GB at its own host"), "{notes:?}");
         let linux = "profile = 'linux'\ncongestion = 'dctcp'";
         assert_eq!(said(marks, linux, ""), Vec::<String>::new(), "small queues");
         let both =

@@ -322,6 +322,23 @@ fn routes_that_allow_a_deadlock_are_told_before_the_run() {
         .replace("[[fabric.route]]\n\n", "");
     assert_ne!(part, text);
     assert_eq!(told(&part, &topology), None);
+    // explicit routes of a leaf–spine fabric that go down and up again, with the shortest paths
+    let route = |leaves: [u32; 3], [first, second]: [u32; 2]| {
+        let [from, over, to] = leaves;
+        format!(
+            "[[fabric.route]]\nfrom = 'h{from}'\nto = 'h{to}'\nvia = ['leaf{from}', \
+             'spine{first}', 'leaf{over}', 'spine{second}', 'leaf{to}']\n"
+        )
+    };
+    let fabric = "schema = 1\n[fabric]\nleaves = 4\nhosts_per_leaf = 1\nspines = 2\n\
+        host_rate = '10 Gbit/s'\nuplink_rate = '10 Gbit/s'\nrouting = 'explicit'\n[fabric.pfc]\n";
+    let stride =
+        "[[workload]]\nname = 'w'\nkind = 'stride'\nstride = 1\ncount = 1\nbytes = '1 KB'\n";
+    let one = format!("{fabric}{}", route([0, 1, 3], [0, 1]));
+    assert_eq!(told(&format!("{one}{stride}"), ""), None);
+    let both = format!("{one}{}{stride}", route([3, 2, 0], [1, 0]));
+    let note = told(&both, "").expect("there is a cycle");
+    assert!(note.contains("leaf1 -> spine1 -> leaf2"), "{note}");
     // a star, a topology that Eastwest builds, has no cycle
     assert_eq!(told(&format!("{}{FOUR_TO_ONE}", star(6, "[fabric.pfc]")), ""), None);
 }

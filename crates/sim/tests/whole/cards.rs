@@ -200,6 +200,11 @@ fn a_switch_without_a_route_to_a_card_is_possible() {
     let why =
         attempt(&scenario_in(&context, &off, &[]), false).err().expect("lost packets").to_string();
     assert!(why.contains("has no path from the card that it uses"), "{why}");
+    let packets = text(&format!("{fabric}bond_mode = 'off'\n[tcp]\nmax_retries = 3\n"));
+    let why = attempt(&scenario_in(&context, &packets, &[]), false).err().expect("lost packets");
+    let why = why.to_string();
+    assert!(why.contains("was given up after"), "{why}");
+    assert!(why.contains("packets were lost because a switch had no route"), "{why}");
 }
 
 /// Two racks with two leaves each; every host has a card at both leaves of its rack.

@@ -21,7 +21,10 @@ pub fn read(s: &mut Section, ground: &Ground, class: ClassId) -> Option<BulkConf
             .default("0 s")
             .range("0 s", "480 h"),
     );
-    let start_window = patterns::start_window(s);
+    let start_window = patterns::start_window(
+        s,
+        "Interval from `start` in which the connections are opened, at uniform random times.",
+    );
     let duration = s.get(
         key(
             "duration",

@@ -115,7 +115,8 @@ fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     s.demand(rate.is_some() != load.is_some(), &["rate", "load"], || {
         "give either `rate` or `load`: exactly one of them is required".to_owned()
     });
-    let of_load = |load: Fraction| Rate(whole_part(ground.host_rate.0 as f64 * load.0 + 0.5));
+    let of_load =
+        |load: Fraction| Rate(whole_part(ground.slowest_host_rate().0 as f64 * load.0 + 0.5));
     rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
 }
 

@@ -96,8 +96,12 @@ fn read_files(
         });
         match parsed {
             Ok(properties) => {
-                let base = name.rsplit('/').next().unwrap_or(name).to_owned();
-                read.push((base, properties));
+                let base_of =
+                    |FileName(name): &FileName| name.rsplit('/').next().unwrap_or(name).to_owned();
+                let base = base_of(&FileName(name.clone()));
+                // files with one base name in several folders are named with their folders
+                let alone = listed.iter().filter(|other| base_of(other) == base).count() == 1;
+                read.push((if alone { base } else { name.clone() }, properties));
             }
             Err(message) => s.wrong("hadoop_files", format!("{}: {message}", shorten(name))),
         }
@@ -411,7 +415,7 @@ mod tests {
         let mut layers = Layers::default();
         let mut put = |name: &str, value: &str| {
             let (name, value) = (name.to_owned(), value.to_owned());
-            layers.all.insert(name.clone(), Given { name, value, place: None, fixed: false });
+            layers.all.insert(name.clone(), Given::of_scenario(name, value));
         };
         put("a", "${b}/${b}");
         put("b", " x ");

@@ -22,11 +22,18 @@ pub struct Given {
     pub value: String,
     /// File and line that set the property; `None` for properties in the scenario.
     pub place: Option<(String, usize)>,
+    /// Number of the file among all files, from 1; 0 for properties in the scenario.
+    layer: usize,
     /// Whether the property is `final`: later files must not replace its value.
     pub fixed: bool,
 }
 
 impl Given {
+    /// Returns a property that the scenario sets.
+    pub fn of_scenario(name: String, value: String) -> Given {
+        Given { name, value, place: None, layer: 0, fixed: false }
+    }
+
     /// Returns the name of a Hadoop property and the place that sets it, for messages:
     /// `dfs.replication in a.xml, line 3`.
     pub fn said(&self) -> String {
@@ -43,6 +50,8 @@ impl Given {
 pub struct Layers {
     /// The value in effect for each property, by its current name.
     pub all: BTreeMap<String, Given>,
+    /// Number of files that have been added.
+    files: usize,
 }
 
 impl Layers {
@@ -103,13 +112,20 @@ impl Layers {
         properties: Vec<hadoop_xml::Property>,
     ) -> (Vec<String>, usize) {
         let (mut complaints, mut kept) = (Vec::new(), 0);
+        self.files += 1;
+        let layer = self.files;
         for property in properties {
             let name = names::current(&property.name).to_owned();
             let place = Some((file.to_owned(), property.line));
-            let given =
-                Given { name: property.name, value: property.value, place, fixed: property.fixed };
+            let given = Given {
+                name: property.name,
+                value: property.value,
+                place,
+                layer,
+                fixed: property.fixed,
+            };
             match self.all.get(&name) {
-                Some(before) if before.place.as_ref().is_some_and(|(f, _)| f == file) => {
+                Some(before) if before.layer == layer => {
                     if before.value.trim() != given.value.trim() {
                         let (said, other) = (given.said(), before.said());
                         complaints.push(format!(
@@ -133,8 +149,7 @@ impl Layers {
         let mut complaints = Vec::new();
         for (given_name, value) in &properties.0 {
             let name = names::current(given_name).to_owned();
-            let (place, fixed) = (None, false);
-            let given = Given { name: given_name.clone(), value: value.clone(), place, fixed };
+            let given = Given::of_scenario(given_name.clone(), value.clone());
             match self.all.get(&name) {
                 Some(before) if before.place.is_none() && before.value != given.value => {
                     let reason =

@@ -60,6 +60,15 @@ enum Kind {
     Application(application::Choice),
 }
 
+/// Workloads of a scenario that are not switched off.
+pub struct Workloads {
+    /// Workloads that could be read.
+    pub specs: Vec<WorkloadSpec>,
+    /// Whether a workload that does not run in the background could not be read, because of a
+    /// problem that is reported.
+    pub foreground_unread: bool,
+}
+
 /// Reads all tables `[[workload]]`. Returns the workloads that are not switched off (`off = true`).
 pub fn read(
     s: &mut Section,
@@ -67,9 +76,9 @@ pub fn read(
     classes: &mut Classes,
     files: &mut Files,
     notes: &mut Vec<String>,
-) -> Vec<WorkloadSpec> {
+) -> Workloads {
     let mut names: Vec<String> = Vec::new();
-    let mut off = 0;
+    let (mut all_off, mut foreground_unread) = (true, false);
     let read = s.tables(
         "workload",
         "A workload: an application or pattern that generates traffic.",
@@ -78,11 +87,13 @@ pub fn read(
             let noted = notes.len();
             let spec = read_one(w, ground, classes, files, notes, &names);
             names.extend(spec.iter().map(|(spec, _)| spec.name.clone()));
+            all_off &= spec.as_ref().is_some_and(|(_, off)| *off);
+            let set = |key| w.own(key) == Some(&Value::Boolean(true));
+            foreground_unread |= spec.is_none() && !set("background") && !set("off");
             let spec = spec.filter(|(_, off)| !off);
             if spec.is_none() {
                 // notes about a workload that is switched off are dropped
                 notes.truncate(noted);
-                off += 1;
             }
             spec
         },
@@ -90,14 +101,15 @@ pub fn read(
     if s.good(&["workload"]) && read.is_empty() {
         s.wrong("workload", "is required: without a [[workload]] there is no traffic");
     }
-    if s.all_good() && !s.describing() && !read.is_empty() && off == read.len() {
+    if s.all_good() && !s.describing() && !read.is_empty() && all_off {
         s.wrong(
             "workload",
             "all workloads have off = true, so that there is no traffic: remove `off` from one \
              of them",
         );
     }
-    read.into_iter().flatten().map(|(spec, _)| spec).collect()
+    let specs = read.into_iter().flatten().map(|(spec, _)| spec).collect();
+    Workloads { specs, foreground_unread }
 }
 
 /// Returns the names of all workloads of the scenario, including the workloads that are switched

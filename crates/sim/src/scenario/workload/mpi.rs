@@ -7,6 +7,7 @@
 use super::account;
 use super::ground::Ground;
 use crate::scenario::files::{Files, find_below};
+use crate::scenario::nodes::Nodes;
 use crate::stream_transports::Transport;
 use eastwest_engine::random::Stream;
 use eastwest_settings::narrow::at_most;
@@ -333,7 +334,7 @@ fn placement(s: &mut Section, ground: &Ground, files: &mut Files) -> Option<Plac
         (By::Block, _) => Some(Placement::Block),
         (By::RoundRobin, _) => Some(Placement::RoundRobin),
         (By::Random, _) => Some(Placement::Random),
-        (By::File, Some(file)) => match hosts_of(&file.0, ground, files) {
+        (By::File, Some(file)) => match hosts_of(&file.0, ground.nodes?, ground, files) {
             Ok((hosts, name)) => {
                 s.resolve_as("hosts_file", FileName(name).show());
                 Some(Placement::List(hosts))
@@ -351,14 +352,12 @@ fn placement(s: &mut Section, ground: &Ground, files: &mut Files) -> Option<Plac
 /// is stored beside the scenario text.
 fn hosts_of(
     name: &str,
+    nodes: &Nodes,
     ground: &Ground,
     files: &mut Files,
 ) -> Result<(Vec<HostId>, String), String> {
     let attached = files.load(ground.context, name, MOST_HOSTS_FILE_BYTES)?;
     let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not UTF-8".to_owned())?;
-    let Some(nodes) = ground.nodes else {
-        return Err("hosts cannot be checked, because the fabric has problems".to_owned());
-    };
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
     let hosts: Result<Vec<HostId>, String> = lines
         .map(|(number, line)| {
@@ -472,7 +471,8 @@ fn finish(
             class: settings.class,
         }),
         Err(message) => {
-            s.wrong("placement", message);
+            let listed = matches!(settings.placement, Placement::List(_));
+            s.wrong(if listed { "hosts_file" } else { "placement" }, message);
             None
         }
     }

@@ -27,18 +27,14 @@ fn flow_bytes(s: &mut Section) -> u64 {
     s.get(key::<Bytes>("bytes", "Bytes of each flow.").range("1 B", MOST_BYTES)).0
 }
 
-/// Reads the key `start_window`: the length of the interval in which the first flows start, at
-/// uniform random times. The interval begins at 0 s, or at the `start` of bulk transfers.
-pub fn start_window(s: &mut Section) -> Span {
-    s.get(
-        key(
-            "start_window",
-            "Interval from 0 s in which the first flows start, at uniform random \
-                             times (as in S1).",
-        )
-        .value(StrideConfig::START_WINDOW)
-        .range("0 s", "480 h"),
-    )
+/// Explanation of the key `start_window` of patterns whose flows start at the beginning of the run.
+const START_WINDOW: &str = "Interval from 0 s in which the first flows start, at uniform random \
+                            times (as in S1).";
+
+/// Reads the key `start_window` with the explanation `doc`: the length of the interval in which the
+/// first flows start, at uniform random times.
+pub fn start_window(s: &mut Section, doc: &'static str) -> Span {
+    s.get(key("start_window", doc).value(StrideConfig::START_WINDOW).range("0 s", "480 h"))
 }
 
 /// Reads the settings of a stride pattern, in which host i sends to hosts i + stride, i + 2·stride
@@ -51,7 +47,7 @@ pub fn stride(s: &mut Section, class: ClassId) -> StrideConfig {
         ),
         count: s.get(key("count", "Number of flows of each host.").range("1", "100000")),
         bytes: flow_bytes(s),
-        start_window: start_window(s),
+        start_window: start_window(s, START_WINDOW),
         class,
     }
 }
@@ -69,7 +65,7 @@ pub fn permutation(s: &mut Section, class: ClassId) -> PermutationConfig {
             .default("1")
             .range("1", "100000"),
         ),
-        start_window: start_window(s),
+        start_window: start_window(s, START_WINDOW),
         class,
     }
 }
@@ -103,7 +99,7 @@ pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
                 .optional("all at once")
                 .range("1", "1000000"),
         ),
-        start_window: start_window(s),
+        start_window: start_window(s, START_WINDOW),
         class,
     }
 }
@@ -356,10 +352,11 @@ pub fn poisson(
         (None, Some(span)) => Until::Elapsed(span),
         (None, None) => Until::Forever,
     };
+    let hosts = hosts.unwrap_or_default();
     Some(PoissonConfig {
-        hosts: hosts.unwrap_or_default(),
         load: load.0,
-        host_rate: ground.host_rate,
+        mean_host_rate: ground.mean_host_rate(&hosts),
+        hosts,
         sizes: sizes?,
         start,
         until,
