@@ -148,8 +148,8 @@ def _seeds(given: str | None) -> int | list[int] | None:
 def _confirmed(estimate: Estimate) -> bool:
     """Return whether the user confirms a large sweep; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        fail(f"this is a large sweep: {estimate.sentence()}; add --yes to run it")
-    return typer.confirm(f"This is a large sweep: {estimate.sentence()}. Run it?", err=True)
+        fail(f"the sweep is large: {estimate.sentence()}; add --yes to run it")
+    return typer.confirm(f"The sweep is large: {estimate.sentence()}. Run it?", err=True)
 
 
 def _ahead(spec: Spec, estimate: Estimate) -> str:
