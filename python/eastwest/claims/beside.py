@@ -2,9 +2,9 @@
 
 The values of other people are CSV files of the study, named in ``[figure] beside``. Files for
 figures of kind ``windows`` have the columns ``case``, ``run``, ``time_s`` and ``window``: the
-congestion window in segments, one row for each change. Files for ``reads`` have the columns ``case``,
-``senders``, ``goodput_mbps`` and ``sd`` (standard deviation of the goodput, in Mbit/s). A panel
-shows only the rows of its own ``case``.
+congestion window in segments, one row for each change. Files for ``reads`` have the columns
+``case``, ``senders``, ``goodput_mbps`` and ``sd`` (standard deviation of the goodput, in Mbit/s). A
+panel shows only the rows of its own ``case``.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _PANEL = (5.3, 3.1)
 
 
 def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
-    """Return the contents of a claim's figure files by ending (``.svg``); empty without a figure."""
+    """Return the contents of a claim's figure files by ending (``.svg``), or an empty mapping."""
     figure = figure_of(outcome) if endings else None
     if figure is None:
         return {}

@@ -1,10 +1,10 @@
 """Grids: sweeps that several claims of a study share, in one file.
 
-A claim names the file with ``grid = "../grid.toml"``, and the ``runs`` of its metrics name tables of
-the file. Each table is a sweep as in ``[runs.NAME]``; the keys of ``[all]`` are valid for each table
-that does not have them itself. A claim that needs only some points of a table has ``[runs.NAME]``
-with ``grid = "TABLE"``, ``only`` (values of axes), and further keys, which replace keys of the
-table. ``only`` also reduces the axes of ``quick``.
+A claim names the file with ``grid = "../grid.toml"``, and the ``runs`` of its metrics name tables
+of the file. Each table is a sweep as in ``[runs.NAME]``; the keys of ``[all]`` are valid for each
+table that does not have them itself. A claim that needs only some points of a table has
+``[runs.NAME]`` with ``grid = "TABLE"``, ``only`` (values of axes), and further keys, which replace
+keys of the table. ``only`` also reduces the axes of ``quick``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _PANEL = (5.3, 3.1)
 
 
 def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Return a figure of cumulative distributions of job times at two settings, a panel by metric."""
+    """Return a figure of the distributions of job times at two settings, one panel by metric."""
     parts = [part for part in shown if _has(part, "share")]
     figure, grid = _grid(len(parts))
     for axes, part in zip(grid, parts, strict=False):
@@ -41,7 +41,7 @@ def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
 def sequences(_: Wanted, shown: Sequence[Part]) -> Figure:
     """Return a figure of the times of consecutive jobs, with one panel for each sequence.
 
-    Jobs that move at least ten times the median of bytes of all jobs have another colour.
+    Jobs that move at least ten times the median of bytes in the sequence have another colour.
     """
     found: dict[tuple[object, object], Part] = {}
     for part in shown:

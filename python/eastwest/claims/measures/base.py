@@ -1,4 +1,4 @@
-"""Classes and decorators for measures: runs, points with values by seed, registries of functions."""
+"""Classes and decorators for measures: runs, points with values by seed, and registries."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Data:
         return found
 
     def _of(self, sweep: SweepResult, value: str, wanted: Settings) -> Iterator[tuple[int, Sample]]:
-        """Yield (number of the point, ``Sample``) for the points of one sweep that match ``wanted``.
+        """Yield (number of the point, ``Sample``) for points of one sweep that match ``wanted``.
 
         Points without any run that has the number ``value`` are left out.
         """
@@ -134,7 +134,7 @@ class Data:
             yield number, Sample(first, numbers, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
-        """Return the only point with the settings ``at``; raise ``MeasureError`` if not exactly one."""
+        """Return the only point with the settings ``at``; raise ``MeasureError`` if not one."""
         found = self.samples(value, at)
         if len(found) > 1:
             raise MeasureError(
@@ -183,7 +183,7 @@ def _fitting(sweep: SweepResult, wanted: Settings) -> set[int]:
 
 
 def _paths(sweep: SweepResult) -> Iterator[str]:
-    """Yield the paths that a selection can name: axes, keys of tables on axes, settings of all points."""
+    """Yield the paths that a selection can name: axes, keys of tables on axes, other settings."""
     for path, values in _axis_values(sweep).items():
         yield path
         for value in values:

@@ -68,7 +68,7 @@ def port_count(
 def port_share(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the share (0 to 1) of packets of ``kinds`` and ``ect`` in all drops, marks or arrivals.
+    """Return the share (0 to 1) of packets of ``kinds`` and ``ect`` in drops, marks or arrivals.
 
     The whole is the sum of ``column`` of the table ``drops``, such as ``drops_early``, over all
     packets at the ports of ``tier``. The result is the mean share over the runs at ``at``.

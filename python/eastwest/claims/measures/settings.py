@@ -69,7 +69,7 @@ def reduction_difference(
     common = sorted(ours.keys() & others.keys())
     if not common:
         raise MeasureError(
-            "the points `at` and `less` have no seed in common: a comparison needs one"
+            "the points `at` and `less` have no seed in common, but a comparison needs one"
         )
     interval = mean_interval([ours[seed] - others[seed] for seed in common])
     return Measured(interval.value, interval.low, interval.high, interval.n)
@@ -109,8 +109,8 @@ def best_reduction(
     """Return the largest mean relative reduction of a value from ``against`` to a point of ``at``.
 
     ``of`` is the name of the value at ``against``, if it is not ``value``. ``keeping`` names a
-    second value: a point is considered only if the mean of this value is at least 1 − ``loss`` times
-    its mean at ``keeping_against`` (default: ``against``).
+    second value: a point is considered only if the mean of this value is at least 1 − ``loss``
+    times its mean at ``keeping_against`` (default: ``against``).
     """
     pairs = _pairs(data, value, at, against, of)
     if keeping:
@@ -177,7 +177,7 @@ def best_place(data: Data, value: str, at: Settings, along: str, highest: bool =
 
 @measure("trend")
 def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
-    """Return the rank correlation (Spearman) between the settings of an axis and the mean of a value.
+    """Return the rank correlation (Spearman) between the settings of an axis and mean values.
 
     1: the mean rises along the whole axis; -1: it falls; 0: all means are equal. The settings of
     the axis ``along`` are numbers.
@@ -240,7 +240,7 @@ def _half_width(sample: Sample) -> float:
 
 @measure("best-ratio", share=True)
 def best_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the least mean of a value at points ``at`` divided by the least mean at ``against``."""
+    """Return the least mean of a value at points ``at``, divided by the least at ``against``."""
     ours, theirs = data.samples(value, at), data.samples(value, against)
     first, second = (min(group, key=lambda sample: sample.mean) for group in (ours, theirs))
     rows: list[Row] = [{"setting": _words(s), value: s.mean} for s in (*ours, *theirs)]
@@ -255,7 +255,7 @@ def _mean(
     seeds = sorted(set.intersection(*({*_shares(*pair)} for pair in pairs)))
     if not seeds:
         raise MeasureError(
-            "the points `at` and `against` have no seed in common: a comparison needs one"
+            "the points `at` and `against` have no seed in common, but a comparison needs one"
         )
     each = [_shares(*pair) for pair in pairs]
     values = [math.fsum(read(shares[seed]) for shares in each) / len(each) for seed in seeds]
