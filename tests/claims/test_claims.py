@@ -159,7 +159,7 @@ def test_all_problems_of_a_file_come_at_once(papers: Path) -> None:
     assert "a study and a name" in found["id"]
     assert found["metric.0.measure"].endswith("(reduction)")
     assert found["explanation.0.metric.0.runs"].endswith("(rates)")
-    assert found["metric.0.low"].startswith("is missing: a band")
+    assert found["metric.0.low"].startswith("is missing: a metric needs a band")
     assert "runs.rates.seeds" in found
     assert found["open.0.because"].startswith("is missing")
     assert found["figure.kind"].endswith("(intervals)")
@@ -223,7 +223,8 @@ AT = '"10 Gbit/s" }\nagainst'
             "quick = { seeds = 2 }",
             'quick = { axis = [{ path = "fabric.host_rate", values = ["10 Gbit/s"] }] }',
             "against.fabric.host_rate",
-            "no point of runs.rates with --quick has this value; the values are 10 Gbit/s (10 Gbit/s)",
+            "no point of runs.rates with --quick has this value; the values are 10 Gbit/s "
+            "(10 Gbit/s)",
         ),
     ],
 )  # fmt: skip
@@ -1058,7 +1059,7 @@ def test_a_claim_runs_and_shares_its_runs(papers: Path) -> None:
     kept = sorted(Path(".eastwest/store/runs").glob("*/*"))
     assert len(kept) == 6
     quick = ew.claims("tiny", quick=True, jobs=0, papers=papers)[0]
-    assert quick.seeds == 2 and "A quick run" in quick.explanation()
+    assert quick.seeds == 2 and "This is a quick run" in quick.explanation()
     assert sorted(Path(".eastwest/store/runs").glob("*/*")) == kept
 
 

@@ -103,7 +103,7 @@ class Space:
         return settings, choices
 
     def every(self) -> Iterator[tuple[Settings, dict[int, int]]]:
-        """Yield (settings, choices), as ``point`` does, for all points; the last axis is fastest."""
+        """Yield (settings, choices) of all points, as ``point``; the last axis changes fastest."""
         yield from self._below({}, {})
 
     def _below(

@@ -90,7 +90,7 @@ class Verdict:
     def score(self, point: Point) -> float:
         """Return the mean score of a point over the seeds of the last stage; less is better.
 
-        The score is the product of the ratios goal / baseline, with their weights.
+        The score of a run is the weighted sum of log(goal / baseline) over the goals.
         """
         return judge.mean_score(self.spec.goals, point.runs[self.last], self._base)
 
