@@ -159,7 +159,7 @@ def _matrix(files: list[Path], out: Path, starts: str, lossy: bool, force: bool)
 
 
 def _free(out: Path, force: bool) -> None:
-    """Raise ``InputError`` where the file to write already exists, unless ``force``."""
+    """Raise ``InputError`` if the file ``out`` already exists, unless ``force`` is set."""
     from eastwest.errors import InputError  # noqa: PLC0415  as the readers: slow to load
 
     if out.exists() and not force:
