@@ -115,7 +115,7 @@ class _LazyGroup(TyperGroup):
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name; an error has the names of similar commands."""
+        """Return the command that the arguments name; an error has similar names of commands."""
         # The search for similar names reads only the keys of `commands`.
         for name in self.homes():
             self.commands.setdefault(name, cast(Any, None))
