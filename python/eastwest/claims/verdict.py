@@ -168,7 +168,7 @@ class Explained:
         return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
 
     def as_json(self) -> dict[str, Any]:
-        """Return the explanation with its parts as a JSON object."""
+        """Return the explanation as a JSON object, with the measured metrics of its runs."""
         return {
             "of": list(self.explanation.of),
             "class": self.kind,

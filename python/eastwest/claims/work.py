@@ -23,7 +23,7 @@ from eastwest.sweep.spec import Spec as Sweep
 
 #: Default maximum number of seeds for an undecided claim.
 MOST_SEEDS = 60
-#: Callback for the progress of a claim; arguments: id of the claim, name of its runs, their state.
+#: Callback for the progress of a claim: (id of the claim, name of its runs, state of the runs).
 Progress = Callable[[str, str, State], None]
 
 

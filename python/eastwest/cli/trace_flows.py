@@ -16,7 +16,7 @@ from eastwest.units import clean, count, size
 if TYPE_CHECKING:
     from eastwest.traces.flows.collect import Wanted
 
-#: Formats of ``trace flows``; docs/guide/flows-from-routers.md describes those after ``htsim``.
+#: Formats of ``trace flows``; docs/guide/flows-from-routers.md describes all but ``htsim``.
 _FORMATS = ("auto", "htsim", "nfdump", "netflow", "sflow", "pcap")
 _MOST_LINES = 12
 _MOST_SAMPLING = 10_000_000

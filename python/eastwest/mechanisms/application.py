@@ -73,7 +73,7 @@ class Application(Base):
         role: str
         """Role of the process."""
         hosts: list[int]
-        """Host of each process, by its number."""
+        """Host of each process; the index is the number of the process."""
         members: dict[str, list[int]]
         """Numbers of the processes of each role."""
         now_ps: int

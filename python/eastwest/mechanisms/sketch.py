@@ -184,7 +184,7 @@ class Ack(Protocol):
 
     @property
     def after_timeout(self) -> bool:
-        """Whether the sender recovers from a timeout."""
+        """Whether the sender is in recovery after a timeout."""
 
     @property
     def in_slow_start(self) -> bool:
@@ -264,7 +264,7 @@ class Choice(Protocol):
 
     @property
     def now_ps(self) -> int:
-        """Time of the choice in ps."""
+        """Time in ps at which the switch chooses a path."""
 
     @property
     def paths(self) -> int:
@@ -364,11 +364,11 @@ class Transit(Protocol):
 
     @property
     def from_host(self) -> bool:
-        """Whether the packet comes from a host: this is its first switch."""
+        """Whether the packet comes from a host: this switch is the first on the path."""
 
     @property
     def to_host(self) -> bool:
-        """Whether the packet leaves to its host: this is its last switch."""
+        """Whether the packet leaves to the receiving host: this switch is the last on the path."""
 
     @property
     def tag(self) -> int:
@@ -531,7 +531,7 @@ _NEEDS = {
 _TYPES = {int: "int", float: "float", bool: "bool", Duration: "duration"}
 #: Names of settings that every queue has, so that parameters cannot have these names.
 _TAKEN = frozenset({"kind", "limit", "ecn", "protection"})
-#: Names of settings that every workload has, so that roles and parameters cannot have them.
+#: Names of settings that every workload has; roles and parameters cannot have these names.
 _TAKEN_ROLES = frozenset({"kind", "name", "class", "background", "off", "transport", "start"})
 _ROLE = re.compile("[a-z][a-z0-9_]{0,39}")
 _MOST_ROLES = 20

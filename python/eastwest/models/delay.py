@@ -63,7 +63,7 @@ class Linear:
         return np.asarray(-(solved[..., 0] @ self.c) * late, dtype=np.complex128)
 
     def scaled(self, factor: float) -> Linear:
-        """Return the linear model with ``factor`` times its loop gain."""
+        """Return a linear model whose loop gain is ``factor`` times the loop gain of this model."""
         return Linear(
             self.states, self.a, self.a_delayed, self.b * factor, self.c, self.d, self.delay_s
         )

@@ -85,7 +85,7 @@ class Plan:
 
 
 class Search:
-    """An optimisation, with all points measured so far."""
+    """Search of one optimisation: its file, its evaluator, and all points measured so far."""
 
     def __init__(self, spec: Spec, evaluator: Evaluator) -> None:
         self.spec = spec

@@ -197,7 +197,7 @@ def _check_decided_once(
 # Goals and limits
 
 
-#: Message where neither the file nor its scenario has a measure to minimise or maximise.
+#: Message if neither the optimisation file nor the scenario has a goal to minimise or maximise.
 MISSING = 'is missing: this file or its scenario needs [goal], such as "latency_us.p99" = "minimal"'
 
 
