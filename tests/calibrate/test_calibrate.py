@@ -180,7 +180,7 @@ def test_a_task_that_ends_before_it_starts_is_said_and_left_out(
     found = calibrate([altered(backwards)])
     assert ends
     assert "the clock of w2 is " in found.warnings[0]
-    assert "its tasks are left out" in found.warnings[0]
+    assert "the tasks of this host are left out" in found.warnings[0]
 
 
 def test_profile_is_what_a_scenario_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,7 @@ def test_a_file_cut_anywhere_is_refused_with_its_line(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"hello\n", ":1: starts with 'hello', but a job history starts with 'Avro-Json'"),
         (b"Obj\x01\xff\xfe", ":1: is not text; it looks like an Avro container file"),
-        (b"Avro-Json\n{}\n", ":2: ends before the event of its job's submission"),
+        (b"Avro-Json\n{}\n", ":2: ends before the event of the job's submission"),
         (b"Avro-Json\n{}\n[1]\n", ":3: is not a record of a job history"),
         (b"Avro-Json\n{}\n{}\n", ":3: is not a record of a job history"),
         (b"Avro-Json\n{}\n" + b"[" * 100_000 + b"\n", ":3: is no"),
@@ -261,7 +261,7 @@ def test_jobs_that_failed_tell_nothing(altered: Callable[..., Path]) -> None:
 
     result = run("--jhist", altered(failed))
     assert result.exit_code == 2
-    assert "its job ended as KILLED" in result.stderr
+    assert "the job ended with the status KILLED" in result.stderr
 
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:

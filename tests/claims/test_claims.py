@@ -159,7 +159,7 @@ def test_all_problems_of_a_file_come_at_once(papers: Path) -> None:
     assert "a study and a name" in found["id"]
     assert found["metric.0.measure"].endswith("(reduction)")
     assert found["explanation.0.metric.0.runs"].endswith("(rates)")
-    assert found["metric.0.low"].startswith("is missing: a band")
+    assert found["metric.0.low"].startswith("is missing: a metric needs a band")
     assert "runs.rates.seeds" in found
     assert found["open.0.because"].startswith("is missing")
     assert found["figure.kind"].endswith("(intervals)")
@@ -187,7 +187,7 @@ def test_a_share_in_percent_needs_its_factor(papers: Path) -> None:
     for factor in ("", "factor = 1\n", "factor = -1\n"):
         found = problems(rewrite(papers, (percent, f'{factor}unit = "%"')))
         assert found == {
-            "metric.0.factor": "is missing: reduction is a share, and 7.4 % is 0.074; "
+            "metric.0.factor": "is missing: reduction gives a share, 0.074 for 7.4 %; "
             "write factor = 100 (None)"
         }
     assert load(rewrite(papers, (percent, 'factor = -100\nunit = "%"'))).metrics[0].factor == -100
@@ -213,17 +213,18 @@ AT = '"10 Gbit/s" }\nagainst'
         ),
         (
             AT, AT.replace("10 G", "100 G"), "at.fabric.host_rate",
-            "no point of runs.rates has this value; there are 1 Gbit/s, 10 Gbit/s (10 Gbit/s)",
+            "no point of runs.rates has this value; the values are 1 Gbit/s, 10 Gbit/s (10 Gbit/s)",
         ),
         (
             AT, '["1 Gbit/s", "11 Gbit/s"] }\nagainst', "at.fabric.host_rate",
-            "no point of runs.rates has this value; there are 1 Gbit/s, 10 Gbit/s (1 Gbit/s)",
+            "no point of runs.rates has this value; the values are 1 Gbit/s, 10 Gbit/s (1 Gbit/s)",
         ),
         (
             "quick = { seeds = 2 }",
             'quick = { axis = [{ path = "fabric.host_rate", values = ["10 Gbit/s"] }] }',
             "against.fabric.host_rate",
-            "no point of runs.rates with --quick has this value; there are 10 Gbit/s (10 Gbit/s)",
+            "no point of runs.rates with --quick has this value; the values are 10 Gbit/s "
+            "(10 Gbit/s)",
         ),
     ],
 )  # fmt: skip
@@ -333,12 +334,12 @@ def test_points_are_compared_with_the_one_of_another_queue() -> None:
 
 def test_runs_have_no_names_that_lead_elsewhere(papers: Path) -> None:
     found = problems(rewrite(papers, ("[runs.rates]", '[runs."../../rates"]')))
-    assert found["runs"].startswith("a name of runs must have")
+    assert found["runs"].startswith("the name of runs must have")
 
 
 def test_a_band_is_not_upside_down(papers: Path) -> None:
     found = problems(rewrite(papers, ("low = 20", "low = 20\nhigh = 10")))
-    assert found == {"metric.0.low": "must not be above high, 10 (None)"}
+    assert found == {"metric.0.low": "must not be above high (10) (None)"}
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"claim = ", b"[" * 100_000])
@@ -880,7 +881,7 @@ def test_a_value_goes_for_runs_that_have_what_it_needs(
 def test_a_value_that_fits_a_part_of_an_axis_is_refused(papers: Path) -> None:
     text = READINGS.replace("claims = [", 'with = { "fabric.host_rate" = "1 Gbit/s" }\nclaims = [')
     (papers / "tiny" / "readings.toml").write_text(text)
-    with pytest.raises(ProblemsError, match="fits only some values of the axis"):
+    with pytest.raises(ProblemsError, match="applies only to some values of the axis"):
         load(papers / "tiny/claims/A1.toml")
 
 
@@ -1058,7 +1059,7 @@ def test_a_claim_runs_and_shares_its_runs(papers: Path) -> None:
     kept = sorted(Path(".eastwest/store/runs").glob("*/*"))
     assert len(kept) == 6
     quick = ew.claims("tiny", quick=True, jobs=0, papers=papers)[0]
-    assert quick.seeds == 2 and "A quick run" in quick.explanation()
+    assert quick.seeds == 2 and "This is a quick run" in quick.explanation()
     assert sorted(Path(".eastwest/store/runs").glob("*/*")) == kept
 
 

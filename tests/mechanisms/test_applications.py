@@ -145,12 +145,12 @@ def test_random_numbers_depend_on_seed_and_process() -> None:
     ("action", "says"),
     [
         (lambda p: p.send(9, 100), "there is no process 9: processes are 0 to 5"),
-        (lambda p: p.send(1, 0), "a message of 0 bytes"),
-        (lambda p: p.send("1", 100), "the number of a process is a whole number, not '1'"),
+        (lambda p: p.send(1, 0), "the size of a message is 0 bytes"),
+        (lambda p: p.send("1", 100), "the number of a process must be a whole number, not '1'"),
         (lambda p: p.timer("5 parsecs"), "'5 parsecs' is not a time such as '10 ms'"),
-        (lambda p: p.timer(-1), "a timer of -1 ps"),
+        (lambda p: p.timer(-1), "the delay of a timer is -1 ps"),
         (lambda p: p.count("a", -1), "by is -1"),
-        (lambda p: p.send(1, 100, connection=70000), "connections are 0 to 65535"),
+        (lambda p: p.send(1, 100, connection=70000), "is 70000; allowed: 0 to 65535"),
     ],
 )
 def test_a_wrong_call_ends_the_run_with_its_traceback(action: Any, says: str) -> None:

@@ -403,7 +403,7 @@ def test_files_that_cannot_be_used_say_why(content: str, says: str) -> None:
         ("ramp.py", "mechanisms must be a list: write ['ramp.py']"),
         (Path("ramp.py"), "mechanisms must be a list: write ['ramp.py']"),
         ({"ramp": 1}, "mechanisms must be a list, not {'ramp': 1}"),
-        ([7], "7 in mechanisms is no folder of a crate, Python file or class"),
+        ([7], "7 in mechanisms must be the folder of a crate, a Python file, or a class"),
     ],
 )
 def test_mechanisms_that_are_no_list_of_files_and_classes_are_refused(

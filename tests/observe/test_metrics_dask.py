@@ -182,7 +182,7 @@ def test_what_a_cluster_cannot_do_is_said(dask: LocalCluster, folder: Path, tmp_
     done = CliRunner().invoke(
         app, ["observe", "select", "http://x:1", "--target", "t", "--dask", dask.address]
     )
-    assert done.exit_code == 2 and "works with files of metrics only" in done.output
+    assert done.exit_code == 2 and "is only for files of metrics" in done.output
 
 
 def test_files_that_do_not_belong_together_are_told(tmp_path: Path) -> None:

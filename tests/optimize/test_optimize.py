@@ -417,7 +417,9 @@ def test_limits_that_exclude_each_other_are_named_together(land: Landscape) -> N
     stages = STAGES.replace("keep = 3", "keep = 8")
     found = search(HEAD + GOALS + RUNTIME + saving + space + stages)
     assert found.recommended is None
-    assert found.summary["reason"].startswith("Each limit is kept by some point, but none keeps")
+    assert found.summary["reason"].startswith(
+        "Each limit is kept by some point, but no point keeps"
+    )
     assert {b["least"] for b in found.summary["binding"]} == {None}
 
 
@@ -451,7 +453,7 @@ def test_points_that_fail_are_left_out(land: Landscape) -> None:
     assert nothing.recommended is not None and nothing.recommended["name"] == "baseline"
     assert "no tried point is better" in nothing.summary["reason"]
     land.fails = lambda _: True
-    with pytest.raises(InputError, match="so that no point can be compared: rough: flow 3"):
+    with pytest.raises(InputError, match="compared with the baseline: rough: flow 3"):
         search(HEAD + GOALS + SPACE + STAGES, "none", store="c")
 
 

@@ -88,7 +88,7 @@ def test_metrics_that_seeds_hardly_change_are_told() -> None:
     [note] = seeds.of_sweep(stub(runs, points))
     assert note.startswith(
         "seeds hardly change these results at 2 of 3 points (standard deviation below 0.1 % of the "
-        "mean: FCT mean, latency p99): the intervals say nothing about other loads"
+        "mean: FCT mean, latency p99): the intervals do not show the effect of another random load"
     )
     [note] = seeds.of_sweep(stub(runs, points[:1]))
     assert note.startswith("seeds do not change these results at 1 of 3 points (FCT mean): ")

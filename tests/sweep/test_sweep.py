@@ -608,7 +608,9 @@ def test_a_warm_up_says_what_it_excludes(file: Path) -> None:
     file.write_text(f'warm_up = "1 us"\n{file.read_text()}')
     code, out, err = invoke(str(file), "--jobs", "0")
     assert code == 0, err
-    assert "flows, jobs and rounds that start before 1 us are excluded" in out.replace("µ", "u")
+    assert "metrics of flows, jobs, rounds and workloads exclude the first 1 us" in out.replace(
+        "µ", "u"
+    )
 
 
 def test_a_point_has_its_settings_along_all_axes() -> None:

@@ -160,7 +160,7 @@ def test_what_kills_its_process_is_tried_elsewhere_and_then_fails(dask: LocalClu
     )
     assert over.runs["point"].to_list() == [0]
     [failure] = over.failures
-    assert "signal 9, perhaps because memory was full" in failure["message"]
+    assert "signal 9, perhaps because the memory was full" in failure["message"]
     assert failure["settings"] == {"fabric.queue.deadly": "1"}
     assert "on tcp://127.0.0.1:" in failure["message"]
     alone = ew.run("listed.toml", {**sweep["set"], "fabric.queue.deadly": 0}, 1,

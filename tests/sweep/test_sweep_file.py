@@ -323,7 +323,7 @@ def test_the_baseline_of_an_axis_of_tables_is_a_table_a_key_or_a_name(
         (
             '"fabric.queue" = { kind = "step-marking" }',
             "baseline.fabric.queue",
-            "fits several values of this axis (step-marking, threshold 5 packets; step-marking, "
+            "matches several values of this axis (step-marking, threshold 5 packets; step-marking, "
             "threshold 9 packets): set more keys of the table",
         ),
         (
@@ -331,7 +331,7 @@ def test_the_baseline_of_an_axis_of_tables_is_a_table_a_key_or_a_name(
             "baseline.fabric.queue",
             "is not one of the values of this axis: drop-tail; step-marking, threshold 5 packets",
         ),
-        ('case = "five"', "baseline.case", "is not a name of a value on an axis: no axis has"),
+        ('case = "five"', "baseline.case", "is not one of the names of an axis: no axis has"),
         ('"fabric.quue.kind" = "red"', "baseline.fabric.quue.kind", "is not the path of an axis"),
     ],
 )

@@ -156,7 +156,7 @@ def test_scale_says_what_it_preserves(tmp_path: Path) -> None:
         (("compare", SHORT, SHORT, "--window", "5"), "90 min"),
         (("compare", SHORT, SHORT, "--window", "2 h"), "no whole window"),
         (("synthesize", SHORT, "-o", "x", "--method", "window"), "did you mean windows?"),
-        (("synthesize", SHORT, "-o", "x", "--length", "0 h"), "expected a length"),
+        (("synthesize", SHORT, "-o", "x", "--length", "0 h"), "expected a time"),
         (("synthesize", SHORT, "-o", "no/where"), "no folder"),
         (("scale", SHORT, "-o", "x"), "exactly one is needed"),
         (("scale", SHORT, "-o", "x", "--data", "2", "--load", "2"), "exactly one is needed"),

@@ -1,4 +1,4 @@
-"""Machine profiles from the job histories of a real Hadoop cluster.
+"""Calibration: machine profiles that are estimated from job histories of a real Hadoop cluster.
 
 >>> from eastwest.calibrate import calibrate, toml_text
 >>> found = calibrate(["job_1.jhist", "job_2.jhist.gz"])           # doctest: +SKIP
@@ -46,14 +46,14 @@ def calibrate(
     cluster: Containers | None = None,
     first_percents_s: Sequence[float | None] = (),
 ) -> Calibration:
-    """Return rates and delays estimated from files of job histories.
+    """Return rates and delays of a cluster, estimated from files of job histories.
 
-    ``link_rates_bps`` has for each history the rate of a node's link in bit/s, None if unknown.
-    ``heartbeat_s`` is the time between two heartbeats of a node. With a ``cluster`` the profile is
-    for ``framework = "yarn"``: its costs are time of cores that tasks share. Without a ``cluster``
-    it is for slots (Hadoop 1). ``first_percents_s`` has for each history with a recorded network
-    the time from the start of the first reduce until 1 % of the bytes to some node had passed on
-    its link.
+    ``link_rates_bps`` has for each history the rate of a node's link in bit/s, or None. Without
+    rates, all are unknown. ``heartbeat_s`` is the time between two heartbeats of a node. With a
+    ``cluster`` the profile is for ``framework = "yarn"``: costs are core time, because tasks share
+    cores. Without a ``cluster`` the profile is for slots (Hadoop 1). ``first_percents_s`` has for
+    each history the time in s from the start of the first reduce until 1 % of the bytes to some
+    node had passed on its link, or None if the network was not recorded.
     """
     read_all = [read(path) for path in histories]
     return estimate(read_all, link_rates_bps, heartbeat_s, cluster, first_percents_s)

@@ -1,10 +1,10 @@
 """Costs of tasks in YARN's containers, in core time, because tasks of a machine share its cores.
 
-A job history states how long a phase took, not its share of a core. Where n tasks compute at one
-time on a machine of c cores, each gets min(1, c / n) of a core, as in the model
-(docs/mechanisms/cores-and-disks.md). The core time of a phase is the integral of that share over
-the phase. A cost in core time is valid for other numbers of tasks on the machine too; a cost in
-wall time is valid for the load of the histories only.
+A job history states how long a phase took, but not which share of a core it had. If n tasks compute
+at one time on a machine of c cores, each gets min(1, c / n) of a core, as in the model
+(docs/mechanisms/cores-and-disks.md). The core time of a phase is the integral of this share over
+the phase. A cost in core time is also valid for other numbers of tasks on the machine; a cost in
+wall time is valid only for the load of the histories.
 
 A map computes from its start to its end. A reduce computes while its virtual machine starts and
 after its shuffle; during the shuffle it waits for the network and counts as idle.
@@ -43,8 +43,8 @@ from dataclasses import dataclass
 
 from eastwest.calibrate.jhist import Attempt, History
 
-#: Default delays of the model (``yarn.container_launch``, ``costs.task_commit``), in s, which the
-#: calibration subtracts from observed times.
+#: Defaults of the model for ``yarn.container_launch`` and ``costs.task_commit``, in s; the
+#: calibration subtracts them from observed times.
 CONTAINER_LAUNCH_S = 0.2
 TASK_COMMIT_S = 0.1
 
@@ -60,7 +60,10 @@ class Containers:
 
 
 class Cores:
-    """Intervals in which the tasks of each machine compute, from which core times follow."""
+    """Calculator of core times: it knows when the tasks on each machine of a history compute.
+
+    ``start_s`` is the duration of a task's start in s.
+    """
 
     def __init__(self, history: History, cluster: Containers, start_s: float) -> None:
         self._cores = cluster.cores
@@ -78,7 +81,10 @@ class Cores:
             self._busy.setdefault(self._machine[a.host], []).extend(spans)
 
     def time(self, host: str, start: float | None, end: float | None) -> float | None:
-        """Return the core time in s of one task of a host between two times; None if unknown."""
+        """Return the core time in s of one task on ``host`` from ``start`` to ``end`` (s).
+
+        Returns None if a time is unknown or the interval is empty.
+        """
         if start is None or end is None or end <= start:
             return None
         if self._cores is None:
@@ -99,7 +105,7 @@ def _numbered(name: str) -> tuple[str, int, str]:
     return (name.rstrip("0123456789"), int(digits or 0), name)
 
 
-#: Phase of a task: key of its cost, its meaning, and (bytes, core time in s) of task attempts.
+#: Phase of tasks: (key of its cost, meaning, list of (bytes, core time in s) of task attempts).
 Phase = tuple[str, str, list[tuple[float, float]]]
 
 
@@ -108,7 +114,11 @@ def phases(
     cores: Sequence[Cores],
     start_core_s: float,
 ) -> list[Phase]:
-    """Return for each phase of tasks: key, meaning, and (bytes, core time in s) of its attempts."""
+    """Return the phases of tasks with the bytes and core times of all attempts (see ``Phase``).
+
+    ``trusted`` has the attempts of each history, ``cores`` the calculator of core times of each
+    history, ``start_core_s`` the core time of a task's start in s.
+    """
 
     def pairs(
         kind: str,
@@ -158,12 +168,12 @@ def phases(
 
 
 def _reducing(a: Attempt) -> tuple[float | None, float | None]:
-    """Return start and end (s) of a reduce's function and writing: after merge, before commit."""
+    """Return (start, end) in s of a reduce's function and writing: after merge, before commit."""
     return a.sorted_s, None if a.finished_s is None else a.finished_s - TASK_COMMIT_S
 
 
 def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[float]]:
-    """Return the observed fixed delays of jobs in s, by the key of the parameter of the model."""
+    """Return the observed fixed delays of jobs in s, one list by key of the model's parameter."""
     setups, starts = [], []
     for h in histories:
         if h.master_s is None:
@@ -178,10 +188,11 @@ def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[f
 
 
 def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> list[float]:
-    """Return for each history the width (s) of the uniform distribution of random task starts.
+    """Return the widths in s of the uniform distribution of random task starts.
 
-    The width is √12 times the standard deviation of the maps' core times, from the start of a map
-    to the end of its function: a uniform distribution of this width has this deviation.
+    The result has one width for each history with two or more maps: √12 times the standard
+    deviation of the core times from the start of a map to the end of the map function. A uniform
+    distribution of this width has this deviation.
     """
     found = []
     for attempts, machine in zip(trusted, cores, strict=True):
@@ -195,7 +206,7 @@ def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> lis
 
 
 def stretch(a: Attempt, machine: Cores) -> float:
-    """Return the slow-down of an attempt by shared cores: wall time divided by core time."""
+    """Return the slow-down of an attempt by shared cores: wall time / core time; 1 if unknown."""
     got = machine.time(a.host, a.started_s, a.finished_s)
     if not got or a.started_s is None or a.finished_s is None:
         return 1.0
@@ -203,7 +214,7 @@ def stretch(a: Attempt, machine: Cores) -> float:
 
 
 def median_rate(pairs: Sequence[tuple[float, float]]) -> tuple[float, list[float]] | None:
-    """Return the median rate (bytes per s of core time), and the residual of each pair.
+    """Return (median rate in bytes per s of core time, residual of each pair).
 
     ``pairs`` are (bytes, core time in s). A residual is the observed core time divided by the core
     time at the median rate, minus 1. Returns None without pairs.

@@ -1,9 +1,9 @@
 """Rates and fixed delays of a cluster, estimated from its job histories.
 
-Every phase of a job has one cost in the model. The estimate is the cost with which the phase lasts
-the median of the observed times; only for the start of a task it is the least time. One slow task,
-or one history with another load on the cluster, has little influence. Residuals show the error: the
-relative difference of observed phases from the estimate, median and worst.
+Every phase of a job has one cost in the model. The estimate is the median of the observed costs;
+only for the start of a task it is the least observed time. So one slow task, or one history with
+another load on the cluster, has little influence. Residuals show the error: the relative difference
+of observed phases from the estimate, median and worst.
 
 =================  ============================================================================
 ``task_start``     shortest time from the start of a reduce to the end of its shuffle, minus (if the
@@ -21,8 +21,8 @@ relative difference of observed phases from the estimate, median and worst.
 ``job_cleanup``    from the end of the last task to the end of the job
 =================  ============================================================================
 
-Where tasks share cores, the rates hold only for the load of the histories. The module
-``containers`` has the estimates for clusters on YARN, in core time, which hold for other loads too.
+If tasks share cores, the rates are valid only for the load of the histories. The module
+``containers`` has the estimates for clusters on YARN, in core time, which are valid for any load.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from eastwest.calibrate.containers import Containers, Cores
 from eastwest.calibrate.jhist import Attempt, History
 from eastwest.errors import InputError
 
-#: Share of a link's bits that are payload: 1,448 of 1,514 bytes of a full Ethernet frame.
+#: Share of payload in the bits of a link: 1,448 of the 1,514 bytes of a full Ethernet frame.
 _PAYLOAD = 1448 / 1514
-#: Shortest accepted phase: Hadoop's times have a resolution of a millisecond.
+#: Shortest accepted phase in s: Hadoop's times have a resolution of a millisecond.
 _LEAST_S = 0.001
 #: Largest piece of output, in bytes, that the model writes after the reduce function has made it.
 _PIECE_BYTES = 16 << 20
@@ -66,7 +66,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Observation:
-    """Median and extremes of a quantity that histories show, but that the model does not need."""
+    """Median, minimum and maximum of a quantity that histories have and the model does not need."""
 
     meaning: str
     unit: str  # s, or s/MB
@@ -78,7 +78,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class JobResidual:
-    """Runtime of a job in s: observed, and estimated from costs and the observed shuffle time."""
+    """Runtime of a job in s: observed, and estimated from the costs of the profile."""
 
     history: History
     observed_s: float
@@ -92,7 +92,7 @@ class JobResidual:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Estimates of all parameters from job histories, other observations, and residuals."""
+    """Result of a calibration: estimates of parameters, observations, runtimes and warnings."""
 
     histories: list[History]
     estimates: list[Estimate]
@@ -101,7 +101,10 @@ class Calibration:
     warnings: list[str]
 
     def value(self, key: str) -> float:
-        """Return the estimated value of a parameter by its key, in seconds or bytes per second."""
+        """Return the estimate of a parameter such as ``costs.map_rate``, in s or bytes per s.
+
+        Raises ``KeyError`` if the histories give no estimate.
+        """
         for estimate in self.estimates:
             if estimate.key == key:
                 return estimate.value
@@ -115,25 +118,25 @@ def estimate(
     cluster: Containers | None = None,
     first_percents_s: Sequence[float | None] = (),
 ) -> Calibration:
-    """Return a machine's parameters, estimated from histories of jobs that succeeded.
+    """Return the parameters of a machine, estimated from histories of jobs that succeeded.
 
-    ``link_rates_bps`` has the rate of a node's link in each history, ``None`` where it is
-    irrelevant or unknown. ``heartbeat_s`` is the time between two heartbeats of a node. With a
-    ``cluster`` the estimates are for a workload on YARN, without it for slots (Hadoop 1).
-    ``first_percents_s`` has, for each history with a recorded network, the time from the start of
-    the first reduce until 1 % of the bytes to some node had passed on its link.
+    ``link_rates_bps`` has the rate of a node's link in each history, None where it is unknown.
+    ``heartbeat_s`` is the time between two heartbeats of a node. With a ``cluster`` the estimates
+    are for a workload on YARN, without it for slots (Hadoop 1). ``first_percents_s`` has, for each
+    history, the time in s from the start of the first reduce until 1 % of the bytes to some node
+    had passed on its link; None without a recorded network. Raises ``InputError`` if a job failed.
     """
     if not histories:
         raise InputError("no job history is given; at least one is needed")
     for history in histories:
         if history.status != "SUCCEEDED":
             raise InputError(
-                f"{history.path}: its job ended as {history.status}; only a job that SUCCEEDED is "
-                "allowed"
+                f"{history.path}: the job ended with the status {history.status}; only jobs with "
+                "the status SUCCEEDED are allowed"
             )
         if not history.of("map"):
             raise InputError(
-                f"{history.path}: no map task of its job has succeeded; at least one is needed"
+                f"{history.path}: no map task of the job has succeeded; at least one is needed"
             )
     rates = list(link_rates_bps) or [None] * len(histories)
     if len(rates) != len(histories):
@@ -187,7 +190,11 @@ def _on_yarn(
     heartbeat_s: float,
     cluster: Containers,
 ) -> Calibration:
-    """Return the estimates for a workload on YARN, in core time (see module ``containers``)."""
+    """Return the estimates for a workload on YARN, in core time (see module ``containers``).
+
+    ``trusted`` has the usable attempts of each history; ``start`` is (duration of a task's start in
+    s, residuals, number of histories).
+    """
     found = _Estimates()
     wall_s = start[0] if start else 0.0
     machines = [Cores(history, cluster, wall_s) for history in histories]
@@ -232,7 +239,10 @@ def _on_yarn(
 
 
 def _job_on_yarn(values: dict[str, float], history: History, machine: Cores) -> float:
-    """Return a job's runtime in s by the estimates: core times, stretched by shared cores."""
+    """Return the runtime of a job in s that the estimates ``values`` (by key) give.
+
+    Estimated core times are multiplied by the observed slow-down by shared cores.
+    """
     launch = containers.CONTAINER_LAUNCH_S
     ends = []
     for a in history.of("map"):
@@ -276,7 +286,7 @@ class _Estimates:
 
 
 def _without_skew(history: History) -> list[Attempt]:
-    """Return the attempts on hosts whose clocks agree with that of the application master."""
+    """Return the successful attempts on hosts without a detected error of the clock."""
     return [
         a for kind in ("map", "reduce") for a in history.of(kind) if a.host not in history.skews_s
     ]
@@ -287,10 +297,10 @@ def _seen_start(
     rates: Sequence[float | None],
     firsts: Sequence[float | None],
 ) -> tuple[float, list[float], int] | None:
-    """Return the duration of a task's start, estimated from the time of the first 1 % of bytes.
+    """Return (median duration of a task's start in s, residuals, number of histories).
 
-    The result is the median over the histories in s, the residuals, and the number of histories.
-    The transmission time of the 1 % is subtracted. None where no history has a recorded network.
+    The duration is estimated from ``firsts``, the times of the first 1 % of the bytes, minus the
+    transmission time of this 1 %. Returns None if no history has a recorded network.
     """
     starts = []
     for attempts, rate_bps, first_s in zip(trusted, rates, firsts, strict=True):
@@ -312,9 +322,10 @@ def _seen_start(
 def _task_start(
     trusted: Sequence[Sequence[Attempt]], rates: Sequence[float | None], maps: Sequence[Attempt]
 ) -> tuple[float, list[float], int] | None:
-    """Return the shortest start of a task in s, the residuals, and the number of histories.
+    """Return (shortest start of a task in s, residuals, number of histories).
 
-    Without reduce tasks the start is half of the shortest map, at most 1 s.
+    Without reduce tasks the start is half of the shortest map, at most 1 s, without residuals;
+    without maps the result is None.
     """
     shortest: list[float] = []
     for attempts, rate_bps in zip(trusted, rates, strict=True):
@@ -343,7 +354,11 @@ def _rate(
     size: Callable[[Attempt], float],
     time: Callable[[Attempt], float | None],
 ) -> tuple[float, list[float]] | None:
-    """Return the median rate (bytes per s) of attempts, and the relative residual of each time."""
+    """Return (median rate of attempts in bytes per s, residual of each attempt), or None.
+
+    ``size`` returns the bytes of an attempt, ``time`` its time in s or None. A residual is observed
+    time / time at the median rate, minus 1.
+    """
     pairs = [(size(a), time(a)) for a in attempts]
     usable = [(b, t) for b, t in pairs if b > 0 and t is not None and t >= _LEAST_S]
     if not usable:
@@ -416,7 +431,10 @@ def _observe(
 
 
 def _gap(history: History) -> float | None:
-    """Return the time from the last map to the first reduce in s; None if they overlap."""
+    """Return the time in s from the end of the last map to the start of the first reduce.
+
+    Returns None if a reduce starts before this end, or if the job has no reduces.
+    """
     maps, reduces = history.of("map"), history.of("reduce")
     last = max(_known(a.finished_s for a in maps), default=None)
     first = min(_known(a.started_s for a in reduces), default=None)
@@ -431,7 +449,10 @@ def _cpu_per_mb(a: Attempt, size: float) -> float | None:
 
 
 def _job_residual(found: Calibration, history: History, heartbeat_s: float) -> JobResidual:
-    """Return a job's runtime by the estimated phases, with its observed waits and shuffle."""
+    """Return the observed runtime of a job, and the runtime that the estimated phases give.
+
+    Waits of maps and the times of shuffles are those that were observed.
+    """
     values = {e.key: e.value for e in found.estimates}
     rates = {key: values.get(f"costs.{key}") for key in ("disk_rate", "map_rate", "reduce_rate")}
     start = values.get("costs.task_start", 0.0)
@@ -470,7 +491,7 @@ def _warnings(histories: Sequence[History]) -> list[str]:
             ahead = "ahead" if off > 0 else "behind"
             found.append(
                 f"{history.path.name}: the clock of {host} is {ahead} by {abs(off):.1f} s or more: "
-                "its tasks are left out"
+                "the tasks of this host are left out"
             )
         failed = sum(1 for a in history.attempts if not a.succeeded)
         if failed:

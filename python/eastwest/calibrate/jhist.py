@@ -1,8 +1,8 @@
 """Histories of ended Hadoop jobs, in the form that the calibration uses.
 
-``eastwest.traces.jhist`` parses the files. In this module, times count from the submission of the
-job, and a history that is truncated or whose job has not ended is refused. The wrong clock of a
-node is detected by an impossible order of its times.
+``eastwest.traces.jhist`` parses the files. This module converts times to seconds since the
+submission of the job, and refuses a history that is truncated or whose job has not ended. It
+detects the wrong clock of a node by an impossible order of times.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from eastwest.errors import InputError
 from eastwest.traces import hadoop, jhist
 from eastwest.traces.source import Source
 
-#: Maximum number of bytes of a history, decompressed.
+#: Maximum length of a decompressed history in bytes.
 MOST_BYTES = 1 << 30
 
 
 class HistoryError(InputError):
-    """Error of a job history that cannot be used; the message has the file, mostly with a line."""
+    """Error of a job history that cannot be used; the message names the file and mostly a line."""
 
 
 @dataclass
@@ -48,7 +48,10 @@ class Attempt:
 
 @dataclass
 class History:
-    """History of one Hadoop job; times in seconds since the job was submitted."""
+    """History of one Hadoop job; times in seconds since the job was submitted.
+
+    ``master_s`` is the start of the application master, ``inited_s`` the initialisation of the job.
+    """
 
     path: Path
     job: str
@@ -64,16 +67,16 @@ class History:
     skews_s: dict[str, float]
 
     def of(self, kind: str) -> list[Attempt]:
-        """Return the attempts of a kind that succeeded, in the order of their starts."""
+        """Return the successful attempts of a kind (map, reduce), in the order of their starts."""
         found = [a for a in self.attempts if a.kind == kind and a.succeeded]
         return sorted(found, key=lambda a: (a.started_s or 0.0, a.name))
 
 
 def read(path: str | Path) -> History:
-    """Return the job history of a file, in JSON or binary form, compressed or not.
+    """Return the job history in a file, in JSON or binary form, compressed or not.
 
-    Raises ``HistoryError`` where the file is not a history, is truncated, or its job has not ended;
-    ``OSError`` where the file cannot be read.
+    Raises ``HistoryError`` if the file is not a history or is truncated, or if the job has not
+    ended; ``OSError`` if the file cannot be read.
     """
     path = Path(path)
     try:
@@ -108,9 +111,9 @@ def _read(path: Path, source: Source) -> History:
         message = f"the compressed file is damaged or truncated: {source.cut}"
         raise HistoryError(f"{path}:{line}: {message}")
     if walk.job is None or walk.job.submit_ms is None:
-        raise HistoryError(f"{path}:{max(2, line)}: ends before the event of its job's submission")
+        raise HistoryError(f"{path}:{max(2, line)}: ends before the event of the job's submission")
     if walk.end is None or walk.end[0] is None:
-        message = "ends before the event of its job's end: the file may be truncated here"
+        message = "ends before the event of the job's end: the file may be truncated here"
         raise HistoryError(f"{path}:{line}: {message}")
     return _history(path, walk, walk.job, walk.job.submit_ms, walk.end[0], walk.end[1])
 
@@ -151,12 +154,15 @@ def _history(
     )
 
 
-#: Tolerated difference between clocks of hosts, in seconds: the shortest heartbeat interval.
+#: Tolerated difference between the clocks of hosts, in s: the shortest interval of heartbeats.
 _TOLERANCE_S = 0.5
 
 
 def _skews(attempts: list[Attempt], job_end_s: float) -> dict[str, float]:
-    """Return the least clock error in s by host, from time stamps outside of their attempt."""
+    """Return the minimum error of the clock in s (+ if ahead), by host with impossible times.
+
+    A time is impossible if it is outside of the attempt, by more than 0.5 s.
+    """
     least: dict[str, float] = {}
     for attempt in attempts:
         start, end = attempt.started_s, attempt.finished_s

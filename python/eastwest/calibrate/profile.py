@@ -1,4 +1,4 @@
-"""Machine profiles: estimates as the tables of a MapReduce workload, for its key ``machine``."""
+"""Writer of machine profiles: TOML files for the key ``machine`` of a MapReduce workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from eastwest.units import clean
 
 
 def toml_text(found: Calibration) -> str:
-    """Return the estimates as a profile for a scenario: ``machine = "machine.toml"``."""
+    """Return the TOML text of a machine profile, which a workload names with ``machine``.
+
+    Comments give the meaning, the number of samples and the residuals of each value.
+    """
     lines = [
         "# Machine profile by `eastwest calibrate`. Put it beside a scenario and name it in its",
         '# workload of kind "mapreduce": machine = "machine.toml". Its own keys override these.',

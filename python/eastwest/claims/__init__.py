@@ -39,8 +39,8 @@ def claims(
     """Run published claims and return their outcomes.
 
     ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs;
-    without patterns, all claims run. ``readings`` names readings of their studies (values for
-    settings that a publication leaves open), or ``"all"``; without it, each study has its
+    without patterns, all claims run. ``readings`` names readings of the studies (sets of values
+    for settings that a publication leaves open), or ``"all"``; by default, each study uses its
     best-supported reading. ``profiles`` names other TCPs of the studies, such as ``"linux"``, or
     ``"all"``. ``quick`` runs fewer seeds and points. ``papers`` is the folder of the studies,
     ``jobs`` the number of processes (0: run in this process), ``store`` the folder of the run
@@ -48,9 +48,9 @@ def claims(
     function, or whether to show a bar, as for ``eastwest.run``. The ``verdict`` of an outcome is
     ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()`` returns the whole outcome.
 
-    Raises ``InputError`` where a pattern fits no claim, or where a study has no reading or profile
-    of a given name. Raises ``ProblemsError`` (an ``InputError``) with the problems of the files of
-    the chosen claims. Other wrong claim files cause warnings.
+    Raises ``InputError`` if no claim matches a pattern, or a study has no reading or profile with
+    a given name. Raises ``ProblemsError`` (an ``InputError``) with the problems of the files of
+    the chosen claims. Problems of other claim files only cause warnings.
     """
     chosen = select(papers_folder(papers), patterns, lambda line: warnings.warn(line, stacklevel=4))
     if profiles and readings:

@@ -1,10 +1,10 @@
-"""Figures of simulated values together with published or measured values of others.
+"""Figures of simulated values together with values that other people have measured or published.
 
-The others' measurements are CSV files of the study, named in ``[figure] beside``. Files for figures
-of kind ``windows`` have the columns ``case``, ``run``, ``time_s`` and ``window``: the congestion
-window in segments, one row for each change. Files for ``reads`` have the columns ``case``,
-``senders``, ``goodput_mbps`` and ``sd`` (standard deviation of the goodput, in Mbit/s). A panel
-shows only the rows of its own ``case``.
+The values of other people are CSV files of the study, named in ``[figure] beside``. Files for
+figures of kind ``windows`` have the columns ``case``, ``run``, ``time_s`` and ``window``: the
+congestion window in segments, one row for each change. Files for ``reads`` have the columns
+``case``, ``senders``, ``goodput_mbps`` and ``sd`` (standard deviation of the goodput, in Mbit/s). A
+panel shows only the rows of its own ``case``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eastwest.claims.verdict import Part
 from eastwest.errors import InputError
 from eastwest.plot.style import BLUE, GREEN, MUTED, ORANGE, PURPLE, nothing
 
-#: Colours of the measurements of others, in the order of their files; simulated values are blue.
+#: Colours of the values of other people, in the order of the files; simulated values are blue.
 _OTHERS = (ORANGE, GREEN, PURPLE, MUTED)
 _WINDOWS = {"case": pl.String, "run": pl.Int64, "time_s": pl.Float64, "window": pl.Float64}
 _READS = {"case": pl.String, "senders": pl.Int64, "goodput_mbps": pl.Float64, "sd": pl.Float64}
@@ -33,9 +33,9 @@ _BEGINNING_S, _WHOLE_S = 0.5, 10.0
 
 
 def windows(wanted: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw congestion windows over time: two panels, side by side, for each metric.
+    """Return a figure of congestion windows over time: two panels, side by side, for each metric.
 
-    The left panel shows the beginning of the flow, the right panel the whole flow.
+    The left panel shows the first 0.5 s of the flow, the right panel the first 10 s.
     """
     parts = [part for part in shown if part.measured and part.measured.rows]
     rows = max(1, len(parts))
@@ -76,9 +76,10 @@ def _windows_panel(axes: Axes, wanted: Wanted, part: Part, until_s: float) -> No
 
 
 def _until(times: list[float], sizes: list[float], end: float) -> tuple[list[float], list[float]]:
-    """Return times and windows before ``end``, and a point at ``end`` if later ones exist.
+    """Return (times, windows) of a curve that is cut at ``end``, in s.
 
-    Lists without a time before ``end`` are returned unchanged.
+    A curve that continues after ``end`` gets a last point at ``end``, with the last window before
+    it. A curve that is wholly before or after ``end`` is not changed.
     """
     inside = sum(time < end for time in times)
     if not 0 < inside < len(times):
@@ -87,7 +88,10 @@ def _until(times: list[float], sizes: list[float], end: float) -> tuple[list[flo
 
 
 def reads(wanted: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw goodput of synchronized reads against the number of senders, one panel for each case."""
+    """Return a figure of the goodput of synchronized reads against the number of senders.
+
+    There is one panel for each case, such as a TCP variant.
+    """
     rows = [row for part in shown if part.measured for row in part.measured.rows if "case" in row]
     cases = list(dict.fromkeys(str(row["case"]) for row in rows))
     columns = min(2, max(1, len(cases)))

@@ -75,17 +75,20 @@ def papers_folder(given: str | Path | None = None) -> Path:
 
 
 def find(papers: Path) -> list[Claim]:
-    """Return all claims, ordered by id; raise ``ProblemsError`` with the problems of all files."""
+    """Return all claims, ordered by id; raise ``ProblemsError`` if a claim file has problems.
+
+    The error has the problems of all files.
+    """
     return _read(_files(papers))
 
 
 def select(
     papers: Path, patterns: Sequence[str], warn: Callable[[str], None] = lambda _: None
 ) -> list[Claim]:
-    """Return the claims whose id or study fits one of the patterns; without patterns, all.
+    """Return the claims whose id or study matches one of the patterns; without patterns, all.
 
-    Errors in the files of these claims are raised. For other files, ``warn`` is called with one
-    line: for each wrong file of the same studies, and for each file without an id.
+    Raises ``ProblemsError`` for the files of the chosen claims. ``warn`` is called with one line
+    for each other file with problems: files of the same studies, and files without a valid id.
     """
     if not patterns:
         return find(papers)
@@ -110,11 +113,11 @@ def select(
 def search(
     papers: Path, patterns: Sequence[str], warn: Callable[[str], None] = lambda _: None
 ) -> list[Claim]:
-    """Return the claims that fit patterns; a pattern that fits no claim is searched as a word.
+    """Return the claims that match patterns; a pattern that matches no claim is used as a word.
 
-    A claim is found by a word if its statement, its published text or its source has the word, or
-    a setting of its runs, such as the kind of a queue. Raises ``InputError`` where a pattern
-    neither fits a claim nor is such a word.
+    A claim is found by a word in its statement, published text or source, or in a setting of its
+    runs, such as the kind of a queue. Raises ``InputError`` if a pattern finds no claim in either
+    way. ``warn`` is called with a line for each file that cannot be read.
     """
     if not patterns:
         return find(papers)
@@ -135,7 +138,7 @@ def search(
 
 
 def _sound(papers: Path, warn: Callable[[str], None]) -> list[Claim]:
-    """Return all claims that can be read; ``warn`` gets a message on each other file."""
+    """Return all claims that can be read; call ``warn`` with a message for each other file."""
     claims = []
     for path in _files(papers):
         try:
@@ -146,7 +149,7 @@ def _sound(papers: Path, warn: Callable[[str], None]) -> list[Claim]:
 
 
 def _about(claim: Claim) -> Iterator[str]:
-    """Yield the texts of a claim in which words are searched: statement, source, settings."""
+    """Yield the texts in which words are searched: statement, published text, source, settings."""
     yield from (claim.statement, claim.published, claim.source)
     for sweep in claim.runs.values():
         values = [
@@ -162,7 +165,7 @@ def _files(papers: Path) -> list[Path]:
 
 
 def _head(path: Path) -> _File:
-    """Return a claim file with its id; a file without an id gets its file name as id."""
+    """Return a claim file with its id; without a valid id, the id is ``STUDY/FILE NAME``."""
     try:
         return _File(path, identity(path))
     except InputError as error:
@@ -170,7 +173,10 @@ def _head(path: Path) -> _File:
 
 
 def _read(paths: Iterable[Path]) -> list[Claim]:
-    """Return the claims of files, ordered by id; raise ``ProblemsError`` with all problems."""
+    """Return the claims of files, ordered by id; raise ``ProblemsError`` with their problems.
+
+    An id that several files have is also a problem.
+    """
     claims: list[Claim] = []
     problems: list[Problem] = []
     for path in paths:
@@ -196,12 +202,12 @@ def _order(identity: str) -> tuple[str, str]:
 
 
 def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
-    """Return the claims that fit one of the patterns; without patterns, all.
+    """Return the claims that match one of the patterns; without patterns, all.
 
     A pattern is the folder of a study, an id, the part of ids before the slash, the beginning of
     ids (``incast/F4`` for F4a and F4b), or a glob with ``*``, ``?`` or ``[…]``. An id can also
-    begin with the folder of the study (``hadoop_standalone/F6a``). Raises ``InputError`` where a
-    pattern fits no claim; the message has the nearest name, or else the names of the studies.
+    begin with the folder of the study (``hadoop_standalone/F6a``). Raises ``InputError`` if a
+    pattern matches no claim; the message has the nearest name, or else the names of the studies.
     """
     if not patterns:
         return list(claims)
@@ -218,7 +224,10 @@ def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
 
 
 def _fitting(claims: Sequence[_Choice], pattern: str) -> list[_Choice]:
-    """Return the claims that fit a pattern: as study, else as id or glob, else as prefix."""
+    """Return the claims that match a pattern: as study, else as id or glob, else as prefix.
+
+    Only a pattern with a slash can be the prefix of an id.
+    """
     if study := [claim for claim in claims if study_of(claim) == pattern]:
         return study
     globs = (pattern, f"{pattern}/*")
@@ -233,14 +242,15 @@ def _fitting(claims: Sequence[_Choice], pattern: str) -> list[_Choice]:
 
 
 def _names(claim: Named) -> tuple[str, str]:
-    """Return two names of a claim: its id, and ``FOLDER/NAME`` with the folder of its study."""
+    """Return two names of a claim: the id, and ``FOLDER/NAME`` with the folder of the study."""
     return claim.id, f"{study_of(claim)}/{claim.id.rpartition('/')[2]}"
 
 
 def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return each claim once for each named TCP profile of its study; ``all``: every profile.
+    """Return each claim under each TCP profile in ``names``; ``all`` means every profile.
 
-    Raises ``InputError`` where a study has no profile of that name.
+    ``all`` includes the claim's own profile. Raises ``InputError`` if a study has no profile with
+    one of the names.
     """
     found = []
     for claim in claims:
@@ -253,10 +263,10 @@ def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return each claim once for each named reading of its study; ``all``: every reading.
+    """Return each claim under each reading in ``names``; ``all`` means every reading of its study.
 
-    A claim that is the same under several readings is returned once. Raises ``InputError`` where a
-    study has no reading of that name.
+    A claim that is equal under several readings is returned once. Raises ``InputError`` if a study
+    has no reading with one of the names.
     """
     found: list[Claim] = []
     for claim in claims:
@@ -268,7 +278,7 @@ def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def _nearest(pattern: str, claims: Sequence[Named]) -> str | None:
-    """Return the id or study most similar to a pattern, ignoring case; None if none is similar."""
+    """Return the id or study that is most similar to a pattern (ignoring case), or None."""
     ids = [claim.id for claim in claims]
     names = {name.lower(): name for name in ids}
     names |= {study: study for study in (name.partition("/")[0] for name in ids)}

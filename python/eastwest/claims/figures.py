@@ -1,11 +1,11 @@
-"""Figures of claims: measured values with their intervals, and published values.
+"""Figures of claims: simulated values with their intervals, and published values.
 
 A claim file chooses a kind of figure: ``bars`` of bytes per round trip, simulated and published;
 ``intervals`` of metrics with their bands; ``goodput`` against the number of senders, with the lines
-of models; and ``power`` of a link against load, with the line of a model. Figures with the
-measurements of others (beside.py) are ``windows``, congestion windows over time, and ``reads``,
+of models; and ``power`` of a link against load, with the line of a model. Figures with values that
+other people have measured (beside.py) are ``windows``, congestion windows over time, and ``reads``,
 goodput of synchronized reads. Figures of jobs (of_jobs.py) are ``distributions`` of job times at
-two settings, and ``sequences`` of consecutive jobs.
+two settings, and ``sequences``: the times of consecutive jobs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PANEL = (5.3, 3.1)
 
 
 def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
-    """Return the files of a claim's figure by ending, such as ``.svg``; empty without a figure."""
+    """Return the contents of a claim's figure files by ending (``.svg``), or an empty mapping."""
     figure = figure_of(outcome) if endings else None
     if figure is None:
         return {}
@@ -68,7 +68,10 @@ def figure_of(outcome: Outcome) -> Figure | None:
 def _panels(
     shown: Sequence[Part], one: Callable[[Axes, Part], None], title: Callable[[Part], str]
 ) -> Figure:
-    """Return a figure with one panel for each metric, two in a row."""
+    """Return a figure with one panel for each metric, two in a row.
+
+    ``one`` draws a panel, ``title`` returns its title.
+    """
     columns = min(2, max(1, len(shown)))
     rows = max(1, math.ceil(len(shown) / columns))
     figure = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows + 0.3), layout="constrained")
@@ -84,7 +87,7 @@ def _panels(
 
 
 def _legend(figure: Figure) -> Figure:
-    """Add one legend for all panels, made from the first, and return the figure."""
+    """Add one legend for all panels, with the entries of the first panel; return the figure."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
@@ -164,7 +167,7 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
 
 
 def _intervals(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw metrics with their bands, one below the other, with one axis for each unit."""
+    """Return a figure of metrics with intervals and bands, with one panel for each unit."""
     units: dict[str, list[Part]] = {}
     for part in shown:
         units.setdefault(part.metric.unit, []).append(part)

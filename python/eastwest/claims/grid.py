@@ -1,10 +1,10 @@
 """Grids: sweeps that several claims of a study share, in one file.
 
-A claim names the file with ``grid = "../grid.toml"``, and tables of the file as its ``runs``. Each
-table is a sweep as in ``[runs.NAME]``; keys of ``[all]`` are valid for each table that does not
-have them itself. A claim that needs only some points of a table has ``[runs.NAME]`` with
-``grid = "TABLE"``, ``only`` (values of axes), and further keys that replace those of the table.
-``only`` reduces the axes of ``quick``, too.
+A claim names the file with ``grid = "../grid.toml"``, and the ``runs`` of its metrics name tables
+of the file. Each table is a sweep as in ``[runs.NAME]``; the keys of ``[all]`` are valid for each
+table that does not have them itself. A claim that needs only some points of a table has
+``[runs.NAME]`` with ``grid = "TABLE"``, ``only`` (values of axes), and further keys, which replace
+keys of the table. ``only`` also reduces the axes of ``quick``.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]
 
 
 def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table of a grid file, with its axes reduced to the values that ``only`` names.
+    """Return a table of a grid file, with the axes reduced to the values in ``only``.
 
-    ``asked`` is the table ``[runs.NAME]`` of a claim: it has ``only``, and keys that replace those
-    of the grid file. Raises ``KeyError`` with a path in ``only`` if no axis has one of its values.
+    ``asked`` is the table ``[runs.NAME]`` of a claim: it has ``only``, and keys that replace keys
+    of ``table``. Raises ``KeyError`` with the path if no axis has a value that ``only`` allows.
     """
     own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
     only = flat(asked.get("only"))
@@ -56,12 +56,12 @@ def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def axes_of(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the axes of a sweep's table; entries that are not tables are ignored."""
+    """Return copies of the tables ``axis`` of a sweep; entries that are not tables are ignored."""
     return [dict(axis) for axis in listed(sweep.get("axis")) if isinstance(axis, Mapping)]
 
 
 def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of an axis by the path of the setting; empty if rows do not fit paths."""
+    """Return the values of an axis, a list for each path; empty if the axis has another form."""
     paths, rows = axis.get("path"), axis.get("values")
     if isinstance(paths, list) and isinstance(rows, list):
         fit = all(isinstance(row, list) and len(row) == len(paths) for row in rows)
@@ -70,9 +70,10 @@ def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def narrowed(sweep: Mapping[str, Any], only: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``{"axis": …}``: the axes of a sweep, reduced to rows with the values of ``only``.
+    """Return ``{"axis": axes}``: the axes of a sweep, with only the rows that ``only`` allows.
 
-    Raises ``KeyError`` with a path in ``only`` if no axis has one of its values.
+    ``only`` has the allowed value or values by path; if it is empty, so is the result. Raises
+    ``KeyError`` with the path if no axis has an allowed value.
     """
     if not only:
         return {}

@@ -17,7 +17,7 @@ _PANEL = (5.3, 3.1)
 
 
 def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw cumulative shares of job times at two settings, one panel for each metric."""
+    """Return a figure of the distributions of job times at two settings, one panel by metric."""
     parts = [part for part in shown if _has(part, "share")]
     figure, grid = _grid(len(parts))
     for axes, part in zip(grid, parts, strict=False):
@@ -39,9 +39,9 @@ def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
 
 
 def sequences(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw times of consecutive jobs, one panel for each sequence.
+    """Return a figure of the times of consecutive jobs, with one panel for each sequence.
 
-    Jobs that move at least ten times the median of bytes have another colour.
+    Jobs that move at least ten times the median of bytes in the sequence have another colour.
     """
     found: dict[tuple[object, object], Part] = {}
     for part in shown:
@@ -94,9 +94,9 @@ def _has(part: Part, key: str) -> bool:
 
 
 def _apart(part: Part, argument: str) -> str:
-    """Return a label with the settings of a metric's argument ``at`` or ``against``.
+    """Return a label with the settings in ``argument`` of a metric, which is ``at`` or ``against``.
 
-    It has only settings that differ between the two arguments.
+    Settings that are equal in both arguments are left out.
     """
     ours = part.metric.arguments[argument]
     other = part.metric.arguments["against" if argument == "at" else "at"]

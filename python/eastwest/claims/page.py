@@ -1,7 +1,7 @@
-"""Pages of claims: the index of all (papers/README.md), and one for each study (CLAIMS.md).
+"""Pages of claims: an index of all claims (papers/README.md), and a page by study (CLAIMS.md).
 
 The pages are made from the results that are stored beside the claims. ``eastwest claims --record``
-writes them; a test compares them with the stored results.
+writes the pages; a test checks that they agree with the stored results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGE = "README.md"
 #: Name of the page of claims in the folder of each study.
 STUDY_PAGE = "CLAIMS.md"
 
-#: Text before the table of counts of claims: explains its numbers in parentheses and its sums.
+#: Text before the table that counts claims; it explains the numbers in parentheses and the sums.
 _CLASSES = (
     "The table counts claims by study and reading. In parentheses, claims that differ are counted "
     "by the class of the difference. If a claim has no class under another reading, the table "
@@ -57,8 +57,8 @@ the verdict. {{guide}} describes how to run, read and add claims. The id of a cl
 share a source{{ids}}. In most ids, F, T, C and S with a number refer to a figure, a table, a \
 conclusion and a statement of a section or chapter of the source; other ids are names.
 """
-#: Texts of the index for studies in Eastwest's repository, and (``_OTHERS``) for studies of users.
-#: Only the Git history of Eastwest shows that bands were committed before results.
+#: Texts of the index for studies in Eastwest's repository; ``_OTHERS`` has the texts for studies of
+#: users. Only the Git history of Eastwest shows that bands were committed before results.
 _OURS = {
     "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",
@@ -119,7 +119,7 @@ def texts(papers: Path) -> dict[Path, str]:
 
 
 def _index_of(papers: Path) -> Path:
-    """Return the path of the index: ``README.md``, or ``CLAIMS.md`` if that is written by hand."""
+    """Return the path of the index: ``README.md``, or ``CLAIMS.md`` if a user wrote the README."""
     path = papers / PAGE
     if path.is_file() and _MADE not in path.read_text(encoding="utf-8", errors="replace"):
         return papers / STUDY_PAGE
@@ -131,7 +131,7 @@ def _study(record: Record) -> Path:
 
 
 def _by_study(records: Sequence[Record]) -> dict[Path, list[Record]]:
-    """Return the records of claims by the folder of their study; the order is kept."""
+    """Return the records of claims by the folder of the study, in the order of ``records``."""
     studies: dict[Path, list[Record]] = {}
     for record in records:
         studies.setdefault(_study(record), []).append(record)
@@ -139,14 +139,14 @@ def _by_study(records: Sequence[Record]) -> dict[Path, list[Record]]:
 
 
 def _links(study: Path) -> Iterator[str]:
-    """Yield links to a study's own page, if it exists, and to the page of its claims."""
+    """Yield one line: links to the study's ``README.md``, if it exists, and to ``CLAIMS.md``."""
     claims = f"[claims with their numbers]({study.name}/{STUDY_PAGE})"
     own = (study / "README.md").is_file()
     yield f"[The study]({study.name}/README.md); {claims}." if own else f"{claims}."
 
 
 def _list(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the lines of a table of claims: statement, reference and verdict."""
+    """Yield the lines of a Markdown table of claims: link, statement, reference and verdict."""
     yield "| claim | statement | reference | verdict |"
     yield "|---|---|---|---|"
     for record in records:
@@ -158,14 +158,14 @@ def _list(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _variants(claim: Claim) -> dict[str, Claim]:
-    """Return a claim as it is under each reading of its study, by the name of the reading."""
+    """Return the claim with the settings of each reading of its study, by name of the reading."""
     return {name: load(claim.path, named=name) for name in readings_of(claim.path.parent.parent)}
 
 
 def _others(claim: Claim, variants: Mapping[str, Claim]) -> list[Record]:
     """Return the stored results of a claim under the other readings, then under the profiles.
 
-    ``variants`` has the claim by the name of the reading.
+    ``variants`` has the claim under each reading, by the name of the reading.
     """
     study = claim.path.parent.parent
     readings = variants.values()
@@ -174,7 +174,7 @@ def _others(claim: Claim, variants: Mapping[str, Claim]) -> list[Record]:
 
 
 def _label(claim: Claim) -> str:
-    """Return the label of a claim's result: the name of its TCP profile, or of its reading."""
+    """Return the label of a claim's results: the TCP profile, or as ``first reading``."""
     only = len(readings_of(claim.path.parent.parent)) == 1
     return claim.profile if only or claim.variant == claim.profile else f"{claim.reading} reading"
 
@@ -184,10 +184,10 @@ def _counts(
     others: Mapping[str, Sequence[Record]],
     variants: Mapping[str, Mapping[str, Claim]],
 ) -> Iterator[str]:
-    """Yield a table of claims that hold, are undecided and differ, by study and reading.
+    """Yield the lines of a Markdown table that counts claims by study, reading and verdict.
 
-    ``others``: the stored results of a claim under other readings and profiles, by the claim's id.
-    ``variants``: the claim under each reading, by the claim's id and the name of the reading.
+    ``others`` has the stored results of each claim under other readings and profiles, by the id of
+    the claim; ``variants`` has the claim under each reading, by id and name of the reading.
     """
     yield "| study | reading | claims | hold | undecided | differ | not run |"
     yield "|---|---|---|---|---|---|---|"
@@ -203,20 +203,20 @@ def _counts(
 
 
 def _under(record: Record, others: Sequence[Record], variant: str) -> Record:
-    """Return the record of a claim with this ``variant``, which several readings can share.
+    """Return the record whose results are in ``variant``: ``record`` or one of ``others``.
 
-    ``variant`` is the subfolder of results (see ``Claim``).
+    ``variant`` is a subfolder of results (``Claim.variant``); several readings can share it.
     """
     return next(each for each in (record, *others) if each.claim.variant == variant)
 
 
 def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, str]) -> str:
-    """Return one line of the table of counts.
+    """Return one line of the table of counts: the claims of a study under the reading ``name``.
 
-    ``name`` is the reading of the line. If it is not the best-supported one, ``best`` has the
-    verdicts under the best-supported reading, by the id of the claim. A claim that differs without
-    a class of its own is counted by this verdict, which shows whether better values of the open
-    parameters remove the difference.
+    ``found`` has the records of the claims. ``best`` has the verdicts under the best-supported
+    reading, by the id of the claim; it is empty in the line of the best-supported reading. A claim
+    that differs without a class of its own is counted by its verdict in ``best``, which shows
+    whether better values of the open parameters remove the difference.
     """
     by = {
         word: [record for record in found if record.verdict == word]
@@ -235,7 +235,10 @@ def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, st
 
 
 def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
-    """Return the classes of a claim that differs, or else its verdict under the best reading."""
+    """Return the classes of a claim that differs, or else a text on its verdict in ``best``.
+
+    ``best`` has verdicts under the best-supported reading, by the id of the claim.
+    """
     verdict = best.get(record.claim.id)
     if verdict is None:
         return record.classes or [NOT_EXPLAINED]
@@ -245,9 +248,9 @@ def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
 
 
 def _readings(study: Path) -> list[str]:
-    """Return the section on the readings of a study, with the source's words for each value.
+    """Return the lines of the section on the readings of a study, with the source's words.
 
-    A study with a single reading has no section.
+    The result is empty for a study with a single reading.
     """
     readings = readings_of(study)
     if len(readings) == 1:
@@ -269,7 +272,7 @@ def _readings(study: Path) -> list[str]:
 
 
 def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a sentence on how many claims hold, differ, are undecided and were not run."""
+    """Yield one sentence: how many claims hold, differ, are undecided and were not run."""
     if len(records) == 1:
         yield f"The claim {_SAYS[records[0].verdict][0]}."
         return
@@ -277,7 +280,10 @@ def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _counted(records: Sequence[Record]) -> str:
-    """Return how many of several claims hold, differ, are undecided and were not run."""
+    """Return as text how many of several claims hold, differ, are undecided and were not run.
+
+    For example, ``5 claims 3 hold and 2 differ``.
+    """
     counts = Counter(record.verdict for record in records)
     said = {word: f"{counts[word]} {_SAYS[word][counts[word] != 1]}" for word in _SAYS}
     rest = "".join(f"; {said[word]}" for word in (UNDECIDED, NOT_RUN) if counts[word])
@@ -285,7 +291,10 @@ def _counted(records: Sequence[Record]) -> str:
 
 
 def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """Yield the lines of a table of claims: reference, result, verdicts under all readings."""
+    """Yield the lines of a Markdown table of claims: link, reference, numbers, verdicts.
+
+    ``others`` has the records under other readings and TCP profiles, by the id of the claim.
+    """
     yield "| claim | reference | simulated | verdict | under other readings, with other TCPs |"
     yield "|---|---|---|---|---|"
     for record in records:
@@ -389,7 +398,10 @@ def _other_verdicts(record: Record, others: Sequence[Record]) -> Iterator[str]:
 
 
 def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
-    """Yield why a claim differs: each experiment with its numbers, or other remarks."""
+    """Yield lines on why a claim differs: each explanation with its numbers, or other remarks.
+
+    ``content`` is the stored result of the claim.
+    """
     if record.verdict == HOLDS and record.claim.by_construction:
         yield ""
         yield f"By construction: {cell(record.claim.by_construction)}"
@@ -410,9 +422,10 @@ def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
 
 
 def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
-    """Yield why a claim differs under another reading or TCP: explanations with their numbers.
+    """Yield the explanations of a claim under another reading or TCP, with their numbers.
 
-    Explanations of metrics that hold under this reading or TCP were not run, and are not stored.
+    ``content`` is the stored result. It lacks the explanations of metrics that hold under this
+    reading or TCP; they were not run.
     """
     stored = {
         (*each["of"], *(metric["name"] for metric in each["metrics"])): each["metrics"]
@@ -425,20 +438,20 @@ def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
 
 
 def _with_numbers(text: str, metrics: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of an explanation, followed by its measured numbers if it has any."""
+    """Return the text of an explanation, followed by the numbers in ``metrics``, if any."""
     shown = "; ".join(f"{metric['name']} = {metric['measured']}" for metric in metrics)
     return f"{cell(text)} {cell(shown)}." if shown else cell(text)
 
 
 def _title(study: Path) -> str:
-    """Return the title of a study: first heading of its README.md, or else the folder's name."""
+    """Return the title of a study: the first heading of ``README.md``, or the folder's name."""
     path = study / "README.md"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return next((line[2:] for line in lines if line.startswith("# ")), study.name)
 
 
 def _open(claims: Sequence[Claim]) -> list[str]:
-    """Return the section on parameters that the source leaves open; empty if there are none."""
+    """Return the lines of the section on parameters that the source leaves open, or no lines."""
     entries = dict.fromkeys(entry for claim in claims for entry in claim.open)
     if not entries:
         return []
@@ -459,12 +472,12 @@ def _bold(verdict: str) -> str:
 
 
 def _anchor(claim: Claim) -> str:
-    """Return the anchor of a claim's heading, as GitHub and the documentation site form it."""
+    """Return the anchor of a claim's heading, as GitHub and the documentation site write it."""
     return claim.name.lower().replace(".", "")
 
 
 def cell(text: str) -> str:
-    """Return a text from a file in a form that is safe in a cell of a Markdown table."""
+    """Return a text on one line, with Markdown's signs escaped, for a cell of a Markdown table."""
     plain = " ".join(text.split())
     for sign in "\\|<>[]*_`":
         plain = plain.replace(sign, f"\\{sign}")

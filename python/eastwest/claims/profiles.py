@@ -1,11 +1,11 @@
 """TCP profiles of a study: other TCP settings under which its claims also run.
 
-The file ``profiles.toml`` of a study lists its profiles. Each has ``about``, a sentence on which
-settings change, and which stay because the source gives them; ``set``, the settings for all runs of
-all claims; ``seeds``, the maximum number of seeds of full runs; and ``because``, reasons
-why claims differ under the profile, by the ids of the claims. Settings that a run itself sets or
-varies take precedence over those of the profile. Results under such a profile are stored apart from
-those under a claim's own profile; the bands are the same.
+The file ``profiles.toml`` of a study lists its profiles. A profile has ``about``, a sentence on the
+settings that change, and on those that do not change because the source gives them; ``set``, the
+settings for all runs of all claims; ``seeds``, the maximum number of seeds of full runs; and
+``because``, reasons why claims differ under the profile, by the ids of the claims. A setting that a
+run itself sets or varies takes precedence over the setting of the profile. Results under these
+profiles are stored apart from results under a claim's own profile; the bands are equal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class Profile:
     because: Mapping[str, str]
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the table of a sweep, with settings of the profile that it does not decide."""
+        """Return the table of a sweep with the settings of the profile and at most its seeds.
+
+        A setting that the sweep sets or varies is not changed.
+        """
         own = flat(sweep.get("set"))
         decided = {*own, *varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}
@@ -49,13 +52,16 @@ class Profile:
 
 
 def fewer_seeds(sweep: Mapping[str, Any], most: int) -> dict[str, int]:
-    """Return ``{"seeds": n}``: the sweep's number of seeds, at most ``most``; empty without one."""
+    """Return ``{"seeds": n}``: the sweep's number of seeds, limited to ``most``.
+
+    The result is empty if the sweep does not give a number of seeds, but a list or a rule.
+    """
     seeds = sweep.get("seeds")
     return {"seeds": min(seeds, most)} if isinstance(seeds, int) else {}
 
 
 def varied(sweep: Mapping[str, Any]) -> set[str]:
-    """Return the paths of the axes of a sweep's table."""
+    """Return the paths of the settings that the axes of a sweep's table vary."""
     paths = [path for axis in axes_of(sweep) for path in listed(axis.get("path"))]
     return {path for path in paths if isinstance(path, str)}
 
@@ -66,7 +72,10 @@ def file_of(path: Path) -> Table:
 
 
 def named(file: Table, keys: Sequence[str]) -> Iterator[tuple[str, Table]]:
-    """Yield (name, table) for each table of a file; add problems of keys not in ``keys``."""
+    """Yield (name, table) for each table of a file; add problems of names and of unknown keys.
+
+    ``keys`` are the keys that each table may have.
+    """
     for name in file.content:
         if not _NAME.fullmatch(name):  # the name is used as a folder
             file.wrong(name, None, "a name must have 1 to 20 characters: a to z, 0 to 9, _ and -")
@@ -78,7 +87,7 @@ def named(file: Table, keys: Sequence[str]) -> Iterator[tuple[str, Table]]:
 def profiles_of(study: Path) -> dict[str, Profile]:
     """Return the profiles of the study in this folder, by name; empty without ``profiles.toml``.
 
-    Raises ``InputError`` where the file is wrong.
+    Raises ``InputError`` if the file has problems.
     """
     file = file_of(study / FILE)
     found = {name: _profile(name, entry) for name, entry in named(file, _KEYS)}
@@ -100,9 +109,12 @@ def _profile(name: str, entry: Table) -> Profile:
 
 
 def profile(study: Path, name: str) -> Profile:
-    """Return a profile of a study. Raises ``InputError`` with the nearest name if there is none."""
+    """Return the profile ``name`` of a study.
+
+    If there is none, raises ``InputError`` with the nearest name.
+    """
     known = profiles_of(study)
     if name in known:
         return known[name]
     hint = meant(name, known) if known else f"the study has no {FILE}"
-    raise InputError(f"{study.name} has no profile {name!r:.40}; {hint}")
+    raise InputError(f"the study {study.name} has no TCP profile {name!r:.40}; {hint}")

@@ -1,16 +1,16 @@
 """Readings of a study: sets of values for the parameters that its source leaves open.
 
-A source seldom gives all values that a simulation needs. A *reading* is one full set of these
-values, each with the words of the source that support it. The file ``readings.toml`` of a study
-lists its readings in the order of their rank: the best supported comes first and gives the verdict.
-``first`` is the reading that the claim files themselves have: it is in the list and has no values,
-and its results stay visible.
+A source seldom gives all values that a simulation needs. A *reading* is one full set of the values
+that the source does not give, each with words of the source that support the value. The file
+``readings.toml`` of a study lists its readings: the best-supported one comes first and gives the
+verdict. The reading ``first`` has the values in the claim files: it is in the list without values,
+and its results are also shown.
 
-A claim cannot choose its reading: values are for all runs of all claims of the study. A setting
-that a run sets or varies itself is an experiment of its own and stays. The exception is a value
-that names the claim in ``claims``: the source gives this value for the claim's figure, so it
-replaces the setting of the runs. Where the figure has only some of the points that the runs vary,
-``only`` selects them.
+A claim cannot choose its reading: values are for all runs of all claims of the study. A reading
+does not change a setting that a run sets or varies itself. The exception is a value that names the
+claim in ``claims``: the source gives this value for the claim's figure, so it replaces a setting
+that the runs set. If the figure has only some of the points that the runs vary, ``only`` selects
+these points.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ class Value:
     what: str
     #: Words of the source that imply the settings.
     words: str
-    #: Place of the words in the source.
+    #: Place of the words in the source, such as a section or a page.
     where: str
     settings: Mapping[str, Any]
-    #: Patterns of the claims that the value is for; empty: all claims of the study.
+    #: Ids or globs of the claims to which the value applies; empty: all claims of the study.
     claims: tuple[str, ...] = ()
-    #: Settings that a run must have so that the value has a meaning, with their allowed values; the
-    #: key ``with`` of the file.
+    #: Condition (key ``with`` of the file): the value applies only to runs with these settings;
+    #: allowed values by path.
     needs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    #: Values of axes to which the runs of the claims in ``claims`` are limited.
+    #: Values, by path, to which the runs of the claims in ``claims`` are limited.
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def cut(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the table of a sweep with only the points that ``only`` names.
+        """Return the table of a sweep with only the points that ``only`` allows.
 
-        Raises ``InputError`` where no point is left.
+        Raises ``InputError`` if no point is left.
         """
         axes = varied(sweep)
         decided = _decided(sweep)
@@ -77,23 +77,24 @@ class Value:
         return cut
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:
-        """Whether runs with the values ``decided`` (by path) have the settings this value needs.
+        """Whether this value applies to runs: their settings meet the condition ``needs``.
 
-        Raises ``InputError`` where some of the runs have these settings and others do not.
+        ``decided`` has the values of the runs by path. Raises ``InputError`` if only some of the
+        runs meet the condition.
         """
         fit = True
         for path, allowed in self.needs.items():
             have = {value in allowed for value in decided.get(path, [None])}
             if len(have) > 1:
                 raise InputError(
-                    f"the reading's value {self.what!r:.60} fits only some values of the axis "
-                    f"{path}; define separate runs for these values"
+                    f"the reading's value {self.what!r:.60} applies only to some values of the "
+                    f"axis {path}; define separate runs for these values"
                 )
             fit = fit and have == {True}
         return fit
 
     def names(self, claim: str) -> bool:
-        """Whether the value names a claim, by its id."""
+        """Whether the key ``claims`` of the value names a claim; ``claim`` is its id."""
         return any(fnmatch.fnmatchcase(claim, pattern) for pattern in self.claims)
 
 
@@ -103,18 +104,18 @@ class Reading:
 
     name: str
     about: str
-    #: Day on which the reading was committed, before its first run.
+    #: Day (YYYY-MM-DD) on which the reading was committed, before its first run.
     since: str
     #: Maximum number of seeds of full runs; None: as many as the claims have.
     seeds: int | None
     values: tuple[Value, ...]
 
     def applied(self, sweep: Mapping[str, Any], claim: str, kept: set[str]) -> dict[str, Any]:
-        """Return the table of a sweep with this reading's settings.
+        """Return the table of a sweep with the settings of this reading.
 
-        ``claim`` is the id of the claim of the sweep. ``kept`` are the paths of settings that stay,
-        because an axis or a TCP profile decides them. Raises ``InputError`` where a value fits only
-        some of the runs.
+        ``claim`` is the id of the claim to which the sweep belongs. ``kept`` has the paths of
+        settings that do not change, because an axis or a TCP profile sets them. Raises
+        ``InputError`` if a value applies only to some of the runs.
         """
         for value in self.values:
             if value.only and value.names(claim):
@@ -131,7 +132,10 @@ class Reading:
     def _settings(
         self, claim: str, decided: Mapping[str, list[Any]]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return two sets of settings by path: for all claims of the study, and for this claim."""
+        """Return (settings for all claims of the study, settings for this claim), each by path.
+
+        ``decided`` has the values of the claim's runs by path.
+        """
         general: dict[str, Any] = {}
         special: dict[str, Any] = {}
         for value in self.values:
@@ -145,7 +149,7 @@ class Reading:
 
 
 def _decided(sweep: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return by path the values that the runs of a sweep have: from scenario, sweep and axes."""
+    """Return the values that the runs of a sweep have, by path: of scenario, ``set`` and axes."""
     scenario = sweep.get("scenario")
     try:
         base = read_file(Path(scenario))[0] if isinstance(scenario, str) else {}
@@ -164,7 +168,7 @@ _ONLY = Reading(FIRST, "The values that the claim files have.", "", None, ())
 def readings_of(study: Path) -> dict[str, Reading]:
     """Return the readings of the study in this folder by name, the best supported first.
 
-    Raises ``InputError`` where ``readings.toml`` is wrong.
+    Raises ``InputError`` if ``readings.toml`` has problems.
     """
     file = file_of(study / FILE)
     if not file.content:
@@ -174,23 +178,23 @@ def readings_of(study: Path) -> dict[str, Reading]:
         file.wrong(
             FIRST,
             None,
-            f"the file needs a table [{FIRST}] without values: the values are in the claim files",
+            f"the file needs a table [{FIRST}] without values, for the values of the claim files",
         )
     file.refuse()
     return found
 
 
 def reading(study: Path, name: str = "") -> Reading:
-    """Return a reading of a study; without a name, the best supported.
+    """Return the reading ``name`` of a study; without a name, the best-supported reading.
 
-    Raises ``InputError`` with the nearest name if there is none.
+    If there is no such reading, raises ``InputError`` with the nearest name.
     """
     known = readings_of(study)
     if not name:
         return next(iter(known.values()))
     if name in known:
         return known[name]
-    raise InputError(f"{study.name} has no reading {name!r:.40}; {meant(name, known)}")
+    raise InputError(f"the study {study.name} has no reading {name!r:.40}; {meant(name, known)}")
 
 
 def _reading(name: str, entry: Table) -> Reading:
@@ -210,12 +214,12 @@ def _value(entry: Table) -> Value:
         entry.wrong("set", None, "is missing: a table of paths and values")
     needs, only = (_allowed(entry, key) for key in ("with", "only"))
     if only and not claims:
-        entry.wrong("only", None, "needs the key claims: a list of the claims with fewer points")
+        entry.wrong("only", None, "needs the key claims: a list of the claims that only limits")
     return Value(what, words, where, settings, claims, needs, only)
 
 
 def _allowed(entry: Table, key: str) -> dict[str, tuple[Any, ...]]:
-    """Return the allowed values by path; the file gives for each path one value or a list."""
+    """Return the allowed values by path, from a key of the file with a value or list by path."""
     found = entry.settings(key, "a table of paths and allowed values")
     for path, value in found.items():
         if value in ([], {}):

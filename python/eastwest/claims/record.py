@@ -1,10 +1,9 @@
 """Stored results of claims: ``papers/STUDY/results/NAME`` as JSON and CSV, and a figure.
 
-The JSON has the output of ``--json`` and its origin: date, version, hash of the compiled core,
-command, and hashes of the claim's measures and explanations, which show whether the claim has
-changed since. The files of a claim are replaced one by one, each in one step. The stored figure is
-that of the reading that gives the verdict, as SVG; figures of other readings are drawn only for
-``--out``.
+The JSON file has the output of ``--json`` and its origin: date, version, hash of the compiled core,
+and command. Two hashes, of the claim's measures and explanations, show whether the claim has
+changed since. Each file is replaced in one step. The stored figure is an SVG file for the reading
+that gives the verdict; figures for other readings are drawn only with ``--out``.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ _LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Record:
-    """A claim with its stored result, if there is one."""
+    """A claim with the JSON content of its stored result, or None without a stored result."""
 
     claim: Claim
     content: dict[str, Any] | None
 
     @property
     def measured(self) -> bool:
-        """Whether the stored numbers were measured for the claim's current content."""
+        """Whether the stored numbers belong to the present claim: equal hash, and enough seeds."""
         return (
             self.content is not None
             and self.content.get("claim_sha256") == self.claim.digest
@@ -45,7 +44,10 @@ class Record:
 
     @property
     def current(self) -> bool:
-        """Whether the stored result and its explanations belong to the claim's current content."""
+        """Whether the stored numbers and explanations belong to the present claim.
+
+        Explanations are compared only if a metric differs.
+        """
         if self.content is None or not self.measured:
             return False
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -61,7 +63,7 @@ class Record:
         return self._seeds_of(asked)
 
     def _seeds_of(self, metrics: Iterable[Metric]) -> bool:
-        """Whether the stored runs of the given metrics have the number of seeds the claim needs."""
+        """Whether the stored runs of ``metrics`` have at least the number of seeds of the claim."""
         had = self.content.get("run_seeds", {}) if self.content else {}
         names = {name for metric in metrics for name in metric.runs}
         return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
@@ -85,23 +87,26 @@ class Record:
 
 
 def folder_of(claim: Claim, below: Path | None = None) -> Path:
-    """Return the folder of a claim's results: in its study, or in ``below`` / name of the study.
+    """Return the folder of a claim's results: ``STUDY/results`` in the study's folder or ``below``.
 
     Results under another TCP profile than the claim's own, or under another reading than ``first``,
-    are in a subfolder.
+    are in a subfolder (``Claim.variant``).
     """
     study = claim.path.parent.parent
     return (study if below is None else below / study.name) / "results" / claim.variant
 
 
 def read(claim: Claim) -> Record:
-    """Return a claim's stored result. Raises ``InputError`` where it is damaged or too new."""
+    """Return the record of a claim, with its stored result.
+
+    Raises ``InputError`` if the result is damaged, or of a newer version of Eastwest.
+    """
     path = folder_of(claim) / f"{claim.name}.json"
     if not path.is_file():
         return Record(claim, None)
     if path.stat().st_size > _LARGEST:
         raise InputError(
-            f"{path} is damaged: it is larger than any result of a claim, above 64 MiB"
+            f"{path} is damaged: it is larger than 64 MiB, the maximum for a result of a claim"
         )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -120,11 +125,12 @@ def write(
     before: dict[str, Any] | None = None,
     pictures: Sequence[str] = (".svg", ".png"),
 ) -> list[Path]:
-    """Write a claim's result, table and figure into a folder; return the files.
+    """Write a claim's result, table and figure into a folder; return the paths of the files.
 
-    ``pictures`` are the endings of the files of the figure. If the measured numbers were taken from
-    a stored result, ``before`` is this result: the numbers keep their origin (date, version), the
-    explanations get their own origin in ``explained``, and table and figures are not written.
+    ``command`` is the command line that the result names. ``pictures`` are the endings of the
+    files of the figure. If the measured numbers are those of a stored result, ``before`` is this
+    result: the numbers keep their origin (date, version), the explanations get their own origin in
+    ``explained``, and table and figures are not written.
     """
     from eastwest.claims.figures import draw  # noqa: PLC0415  slow to load
 
@@ -165,15 +171,15 @@ def write(
 
 
 def kept_pictures(claim: Claim) -> tuple[str, ...]:
-    """Return the file endings of a claim's stored figure; empty for other readings and profiles.
+    """Return the file endings of the figure that is stored with the claim's result, or none.
 
-    Only results under the best-supported reading, with the claim's own TCP profile, have a figure.
+    A figure is stored only for the best-supported reading with the claim's own TCP profile.
     """
     return (".svg",) if claim.variant == load(claim.path).variant else ()
 
 
 def _table(outcome: Outcome) -> str:
-    """Return all rows of all metrics as CSV, with the metric's name, its value and its band."""
+    """Return the rows of all metrics as CSV text, each with name, value and band of the metric."""
     head = ["metric", "value", "interval_low", "interval_high", "unit", "band_low", "band_high"]
     columns = list(
         dict.fromkeys(key for part in outcome.parts for row in _rows(part.measured) for key in row)

@@ -1,9 +1,10 @@
 """Selection of points of sweeps by their settings: keys such as ``at`` and ``against`` of a claim.
 
-A wanted value is one value, or a list, of which any value may fit. The value of a setting can be a
-table, for example on an axis over ``fabric.queue``. The wanted value is then a table, too. If the
-axis has an equal table, only this table fits; otherwise every table fits that contains the wanted
-keys. The path of one key of a table, such as ``fabric.queue.kind``, can select as well.
+A selection has a wanted value, or a list of allowed values, for each path. The value of a setting
+can be a table, for example on an axis over ``fabric.queue``. The wanted value is then also a table.
+If a value of the axis equals this table, only this value matches; otherwise every table matches
+that contains the wanted keys. A selection can also name a key of a table by its path, such as
+``fabric.queue.kind``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from eastwest.sweep.spec import Axis
 from eastwest.sweep.spec import Spec as Sweep
 from eastwest.sweep.values import text, toml
 
-#: A problem of a selection: path, wanted value as text (or None), message, nearest allowed name.
+#: A problem of a selection: (path, wanted value as text or None, message, nearest allowed name).
 Unmet = tuple[str, str | None, str, str | None]
 
 #: Number of values or paths that a message lists.
@@ -25,9 +26,9 @@ _MOST_LISTED = 12
 
 
 def by_axis(at: Mapping[str, Any], paths: Collection[str]) -> dict[str, Any]:
-    """Return a selection with one entry for each setting, under the names that ``paths`` have.
+    """Return a selection by path: nested tables become dotted paths, down to a path in ``paths``.
 
-    TOML reads paths without quotes as nested tables. These are flattened down to a known path.
+    TOML reads a path without quotes as nested tables, so ``fabric.hosts = 5`` has to be restored.
     """
     found: dict[str, Any] = {}
     for path, wanted in at.items():
@@ -47,9 +48,9 @@ def names(paths: Iterable[str], axis: str) -> bool:
 def fits(
     decided: Mapping[str, Any], wanted: Mapping[str, Any], values: Mapping[str, Sequence[Any]]
 ) -> bool:
-    """Whether a point has the wanted settings.
+    """Whether a point has the settings ``wanted``.
 
-    ``decided`` are the settings of the point by path, ``values`` all values of each axis.
+    ``decided`` has all settings of the point by path; ``values`` has all values of each axis.
     """
     ours = flat(decided)
     return all(_fits(ours, path, each, values.get(path, ())) for path, each in wanted.items())
@@ -76,7 +77,7 @@ def _equal(ours: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _same(ours: Any, wanted: Any) -> bool:
-    """Whether two values are equal: as numbers, or as the texts that the simulator gets."""
+    """Whether two values are equal, as numbers or as texts."""
     if type(ours) in {int, float} and type(wanted) in {int, float}:
         return bool(ours == wanted)
     return text(ours) == text(wanted)
@@ -91,9 +92,10 @@ def shown(at: Mapping[str, Any]) -> str:
 
 
 def unmet(at: Mapping[str, Any], sweeps: Sequence[Sweep], where: str) -> list[Unmet]:
-    """Return the problems of a selection that no point of the sweeps fits; empty if points fit.
+    """Return the problems of the selection ``at``; empty if at least one point matches.
 
-    Each value of a list must fit at least one point. ``where`` names the sweeps in messages.
+    Each value of a list must match at least one point of the sweeps. ``where`` is the name of the
+    sweeps in messages, such as ``runs.main``.
     """
     problems = [found for path in at for found in _unmet(path, at[path], sweeps, where)]
     if not problems and at and not any(_met(at, sweep) for sweep in sweeps):
@@ -102,7 +104,7 @@ def unmet(at: Mapping[str, Any], sweeps: Sequence[Sweep], where: str) -> list[Un
 
 
 def _unmet(path: str, wanted: Any, sweeps: Sequence[Sweep], where: str) -> Iterator[Unmet]:
-    """Yield the problems of one path of a selection and of each of its wanted values."""
+    """Yield the problems of one path of a selection: unknown, or values that no point has."""
     lacking = [
         each for each in listed(wanted) if not any(_met({path: each}, sweep) for sweep in sweeps)
     ]
@@ -116,7 +118,7 @@ def _unmet(path: str, wanted: Any, sweeps: Sequence[Sweep], where: str) -> Itera
         return
     values = [*dict.fromkeys(v for sweep in sweeps for v in _values(path, sweep))]
     for each in lacking:
-        message = f"no point of {where} has this value; there are {_listed(values)}"
+        message = f"no point of {where} has this value; the values are {_listed(values)}"
         yield path, text(each), message, nearest(text(each), values)
 
 
@@ -137,7 +139,7 @@ def _known(sweep: Sweep) -> Iterator[str]:
 
 
 def _values(path: str, sweep: Sweep) -> Iterator[str]:
-    """Yield the values that a sweep has at a path, as texts."""
+    """Yield the values that a setting or a key of a table has in a sweep, as texts."""
     for row in (row for axis in sweep.axes for row in _rows(axis)):
         within = {**flat(row), **row}
         if path in within:
@@ -152,7 +154,7 @@ def _rows(axis: Axis) -> Iterator[dict[str, Any]]:
 
 
 def _met(at: Mapping[str, Any], sweep: Sweep) -> bool:
-    """Whether a point of the sweep fits ``at``; each axis is checked separately."""
+    """Whether the sweep has a point that matches ``at``; each axis is checked separately."""
     left = by_axis(at, {*sweep.paths, *sweep.settings})
     for path, wanted in left.items():
         tables = isinstance(wanted, list) and any(isinstance(each, Mapping) for each in wanted)

@@ -64,7 +64,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Open:
-    """A parameter that the source leaves open: the value chosen for all runs, and the evidence."""
+    """A parameter that the source leaves open (``what``), the chosen value, and the reason."""
 
     what: str
     chosen: str
@@ -73,15 +73,19 @@ class Open:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number that a claim measures, and the band in which it must lie, if it has one."""
+    """One number that a claim measures, and the band (``low`` to ``high``) in which it must lie.
+
+    ``low`` or ``high`` is None for a band without this end; both are None without a band.
+    ``digits`` is the number of significant digits in texts.
+    """
 
     name: str
-    #: Names of the runs from which the metric is measured, mostly one.
+    #: Names of the sweeps (``[runs.NAME]``) from which the metric is measured, mostly one.
     runs: tuple[str, ...]
     measure: str
     arguments: Mapping[str, Any]
     unit: str
-    #: Factor that converts the value of the measure to the unit, such as 100 from a share to %.
+    #: Factor by which the value of the measure is multiplied, such as 100 from a share to %.
     factor: float
     digits: int
     low: float | None
@@ -90,7 +94,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Explanation why metrics differ from the published values, with metrics of further runs."""
+    """Reason why metrics differ from the published values, with metrics that test this reason."""
 
     #: Names of the metrics whose difference is explained.
     of: tuple[str, ...]
@@ -110,13 +114,13 @@ class Figure:
     title: str
     caption: str
     metrics: tuple[str, ...]
-    #: Measurements of others in the figure: name in the legend, and path of the CSV file.
+    #: Measurements of other people in the figure: (name in the legend, path of the CSV file).
     beside: tuple[tuple[str, Path], ...] = ()
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A published claim, and how it is compared with the simulator."""
+    """A published claim, with the runs and metrics that test it, under one reading and profile."""
 
     path: Path
     id: str
@@ -133,45 +137,45 @@ class Claim:
     #: Reason why the claim cannot fail, if it holds by construction of the model; else empty.
     by_construction: str
     open: tuple[Open, ...]
-    #: Full sweeps of the claim by the names of the runs; ``quick`` has the shorter ones.
+    #: Full sweeps of the claim by the names of the runs; ``quick`` has the shorter sweeps.
     runs: Mapping[str, Sweep]
     quick: Mapping[str, Sweep]
     metrics: tuple[Metric, ...]
     explanations: tuple[Explanation, ...]
     figure: Figure | None
-    #: Hash of the runs, measures and bands: stored numbers with this hash belong to this claim.
+    #: Hash of the runs, measures and bands; stored numbers are valid only with an equal hash.
     digest: str
     #: Hash of the runs and measures of the claim's explanations.
     explained_digest: str
 
     @property
     def is_measurement(self) -> bool:
-        """Whether the reference is a measurement for this claim: its source says *measured*."""
+        """Whether the reference was measured for this claim: its source has the word *measured*."""
         return "measured" in self.source.replace(",", " ").split()
 
     @property
     def decides(self) -> bool:
-        """Whether the result counts as the claim's verdict.
+        """Whether the result is the verdict on the claim.
 
-        It counts if the claim runs under the best-supported reading and with its own TCP profile.
+        It is if the claim has the best-supported reading and its own TCP profile.
         """
         best = reading(self.path.parent.parent).name
         return self.reading == best and self.variant in {"", best}
 
     @property
     def name(self) -> str:
-        """Part of the id after the study, such as ``T1``."""
+        """Part of the id after the slash, such as ``T1``."""
         return self.id.rpartition("/")[2]
 
     def explaining(self, metric: str) -> list[Explanation]:
-        """Return the explanations that the claim has for one metric, by its name."""
+        """Return the claim's explanations of the metric with this name."""
         return [e for e in self.explanations if metric in e.of]
 
 
 def identity(path: Path) -> str:
-    """Return the id of a claim file; the rest of the file is not checked.
+    """Return the id of a claim file; other keys of the file are not checked.
 
-    Raises ``InputError`` where the file is not TOML or has no valid id.
+    Raises ``InputError`` if the file is not TOML or has no valid id.
     """
     content, _ = read_file(path, _LARGEST_FILE)
     found = content.get("id")
@@ -183,10 +187,10 @@ def identity(path: Path) -> str:
 def load(path: Path, variant: str = "", named: str = "") -> Claim:
     """Return the claim of a file, with the settings of a reading and a TCP profile of its study.
 
-    ``named`` is the name of the reading; without it, the best supported is used. ``variant`` is the
-    name of the TCP profile; without it, the claim's own is used. A reading that does not change
-    this claim shares the results of the reading ``first``. Raises ``ProblemsError`` with all
-    problems of the file, ``InputError`` where the study has no such profile or reading.
+    ``named`` is the name of the reading (default: the best-supported one), ``variant`` the name of
+    the TCP profile (default: the claim's own). If the reading does not change this claim, the claim
+    has the results of the reading ``first``. Raises ``ProblemsError`` with all problems of the
+    file, and ``InputError`` if the study has no such profile or reading.
     """
     study = path.parent.parent
     chosen = reading(study, named)
@@ -220,7 +224,8 @@ class _Reader:
         self.measures = known_in(path.parent.parent).measures
         #: Names of the runs in the claim file, including runs with problems.
         self.names: list[str] = []
-        #: Full sweeps of valid runs, by the name of the run; ``quick`` has those of ``--quick``.
+        #: Full sweeps of valid runs, by the name of the runs; ``quick`` has the sweeps of
+        #: ``--quick``.
         self.runs: dict[str, Sweep] = {}
         self.quick: dict[str, Sweep] = {}
 
@@ -284,8 +289,8 @@ class _Reader:
         )
 
     def _shared(self) -> dict[str, Any]:
-        """Return the tables of all runs of the claim: its own, and those of its grid file."""
-        own = self.table.table("runs", "tables such as [runs.main], each like a sweep")
+        """Return the tables of the claim's runs by name, from the claim file and its grid file."""
+        own = self.table.table("runs", "tables such as [runs.main], each with keys of a sweep file")
         given = own.content
         file = self.table.get("grid")
         if file is None:
@@ -315,30 +320,30 @@ class _Reader:
         return runs
 
     def _asked(self) -> list[str]:
-        """Return the names of the runs that metrics use, including names without a table."""
+        """Return the names of the runs that the metrics of the claim file name, defined or not."""
         tables = (self.table, *self.table.tables("explanation"))
         metrics = [each for table in tables for each in listed(table.get("metric"))]
         runs = [listed(each.get("runs")) for each in metrics if isinstance(each, dict)]
         return [name for names in runs for name in names if isinstance(name, str)]
 
     def _in_papers(self, path: Path) -> bool:
-        """Whether a file is in the folder of the claim's study or of another study."""
+        """Whether a file exists in the folder of the claim's study or of another study."""
         papers = self.path.resolve().parents[2]
         return path.is_file() and path.resolve().parent.parent == papers
 
     def _runs(self) -> None:
         given = self._shared()
         if not given:
-            message = "is missing: tables such as [runs.main], each like a sweep"
+            message = "is missing: tables such as [runs.main], each with keys of a sweep file"
             self.table.wrong("runs", None, message)
         self.names = list(given)
         for name in given:
             if not _RUNS.fullmatch(name):  # the name is used as a folder
-                message = "a name of runs must have 1 to 40 letters, digits, _ and -"
+                message = "the name of runs must have 1 to 40 characters: letters, digits, _ and -"
                 self.table.wrong("runs", name, message)
                 continue
             table = Table(given, f"{self.table.where}runs.", self.table).table(name)
-            less = table.table("quick", "a table of the keys that are smaller with --quick")
+            less = table.table("quick", "a table of the keys that have other values with --quick")
             whole = {key: value for key, value in table.content.items() if key != "quick"}
             self._sweep(table, whole, self.runs, name)
             settings = {"set": {**flat(whole.get("set")), **flat(less.get("set"))}}
@@ -364,25 +369,26 @@ class _Reader:
             place.wrong("", None, str(error))
 
     def _metrics(self, table: Table, banded: bool, points: bool = True) -> tuple[Metric, ...]:
-        """Return the metrics of a table; with ``points``, selections must fit at least one point.
+        """Return the metrics ``[[metric]]`` of a table, and add problems to the table.
 
-        With ``banded``, each metric must have a band.
+        With ``banded``, a metric without a band is a problem; with ``points``, also a selection
+        that no point of the runs matches.
         """
         entries = table.tables("metric")
         if not entries:
-            table.wrong("metric", None, "is missing: at least one [[metric]]")
+            table.wrong("metric", None, "is missing: at least one table [[metric]] is needed")
         found = tuple(self._metric(entry, banded, points) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            table.wrong("metric", name, "is the name of several metrics: each needs its own name")
+            table.wrong("metric", name, "is the name of several metrics: names must be different")
         return found
 
     def _metric(self, entry: Table, banded: bool, points: bool) -> Metric:
         low, high, factor = (entry.any_number(key) for key in ("low", "high", "factor"))
         if banded and low is None and high is None:
-            entry.wrong("low", None, "is missing: a band has low, high or both")
+            entry.wrong("low", None, "is missing: a metric needs a band, with low, high or both")
         if low is not None and high is not None and low > high:
-            entry.wrong("low", low, f"must not be above high, {high:g}")
+            entry.wrong("low", low, f"must not be above high ({high:g})")
         several = isinstance(entry.get("runs"), list)
         chosen = entry.texts("runs") if several else (entry.words("runs"),)
         for each in chosen:
@@ -392,7 +398,7 @@ class _Reader:
         signature = self.measures.get(measure)
         plain = "factor" not in entry or factor in {1.0, -1.0}
         if unit == "%" and signature and signature.share and plain:
-            message = f"is missing: {measure} is a share, and 7.4 % is 0.074; write factor = 100"
+            message = f"is missing: {measure} gives a share, 0.074 for 7.4 %; write factor = 100"
             entry.wrong("factor", None, message)
         arguments = self._arguments(entry, measure, signature)
         for key in signature.selections if signature else ():
@@ -412,7 +418,7 @@ class _Reader:
         )
 
     def _arguments(self, entry: Table, name: str, signature: Signature | None) -> dict[str, Any]:
-        """Return the arguments of a measure by name, and add problems of wrong ones."""
+        """Return the arguments of the measure ``name`` by name; add problems of wrong arguments."""
         if signature is None:
             if name:
                 entry.no_such("measure", name, "measure", sorted(self.measures))
@@ -430,7 +436,11 @@ class _Reader:
     def _selected(
         self, entry: Table, key: str, at: Mapping[str, Any], runs: Sequence[str], points: bool
     ) -> dict[str, Any]:
-        """Return a selection with known paths; add problems of values that no point has."""
+        """Return the selection ``at`` with dotted paths of settings.
+
+        With ``points``, add problems of values that no point of the runs has. ``key`` is the name
+        of the argument in the claim file.
+        """
         full, quick = ([by[name] for name in runs if name in by] for by in (self.runs, self.quick))
         found = by_axis(at, {path for each in full for path in (*each.paths, *each.settings)})
         if not points or not len(full) == len(quick) == len(runs):
@@ -468,7 +478,7 @@ class _Reader:
         )
 
     def _beside(self, entry: Table) -> Iterator[tuple[str, Path]]:
-        """Yield (name in the legend, CSV file) of the measurements of others in a figure."""
+        """Yield (name in the legend, path of the CSV file) for measurements of other people."""
         study = self.path.parent.parent.resolve()
         for name, file in entry.table("beside", "a table of names and files").content.items():
             path = (self.path.parent / file).resolve() if isinstance(file, str) else study
@@ -481,7 +491,10 @@ class _Reader:
 
 
 def _names(entry: Table, key: str, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of metrics that a key lists; without the key, the names of all metrics."""
+    """Return the names of metrics that ``key`` lists; without the key, all names in ``known``.
+
+    Names that are not in ``known`` are added to the problems.
+    """
     given = entry.texts(key, known, "a list of names of metrics")
     for name in given:
         if name not in known:
@@ -490,7 +503,10 @@ def _names(entry: Table, key: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_argument(entry: Table, key: str, kind: Any) -> None:
-    """Add a problem if the value of a key does not have the type of an argument of a measure."""
+    """Add a problem to ``entry`` if the value of ``key`` does not have the type ``kind``.
+
+    ``kind`` is the type of an argument of a measure, such as ``list[float]``.
+    """
     value = entry.get(key)
     if not isinstance(value, Mapping) or not _fits({}, kind):
         if not _fits(value, kind):
@@ -503,7 +519,10 @@ def _check_argument(entry: Table, key: str, kind: Any) -> None:
 
 
 def _a_setting(value: Any) -> bool:
-    """Whether a TOML value is allowed for a setting: a value, a table of values, or a list."""
+    """Whether a TOML value is allowed for a setting: text, number, boolean, or a list or table.
+
+    Lists and tables must not be empty.
+    """
     if isinstance(value, Mapping):
         return bool(value) and all(map(_a_setting, value.values()))
     if isinstance(value, list):
@@ -512,10 +531,11 @@ def _a_setting(value: Any) -> bool:
 
 
 def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()) -> str:
-    """Return the hash of the inputs that decide values and verdicts: runs, measures, bands.
+    """Return the SHA-256 of all inputs that change values and verdicts: runs, measures, bands.
 
-    Texts, titles and units are not hashed, so that they can be corrected. The number of seeds is
-    not hashed, because a result with more seeds than the claim asks for is valid, too.
+    ``metrics`` are the metrics that are hashed, ``further`` has further inputs. Texts, titles and
+    units are not hashed, so that they can be corrected without new runs. The number of seeds is not
+    hashed, because a result with more seeds than the claim needs is also valid.
     """
     asked = [[m.runs, m.measure, m.arguments, m.factor, m.low, m.high] for m in metrics]
     used = sorted({name for metric in metrics for name in metric.runs})
@@ -525,7 +545,7 @@ def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()
 
 
 def _ran(sweep: Sweep) -> list[Any]:
-    """Return all inputs of a sweep that decide its numbers, except the seeds."""
+    """Return all inputs of a sweep that change its numbers, except the seeds."""
     try:
         scenario: Any = read_file(Path(sweep.scenario))[0]
     except (OSError, InputError):
@@ -537,7 +557,7 @@ def _ran(sweep: Sweep) -> list[Any]:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a TOML value has the type of an argument of a measure."""
+    """Whether a TOML value has the type ``kind`` of an argument of a measure."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:
         return any(_fits(value, option) for option in inner)
@@ -555,7 +575,7 @@ def _words(kind: Any) -> str:
     if origin is UnionType:
         return " or ".join(_words(option) for option in inner if option is not type(None))
     if origin is list:
-        return f"a list, each member {_words(inner[0])}"
+        return f"a list in which each member is {_words(inner[0])}"
     if origin is not None:
         return 'a table of settings, such as { "fabric.hosts" = 5 }'
     return {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[kind]

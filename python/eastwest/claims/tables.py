@@ -1,7 +1,8 @@
-"""Tables in the page of a study, which are written from stored results, between two marks.
+"""Writer of tables into the page of a study, between two marks.
 
-``papers/*/tables.py`` use this module. The marks are comments: ``<!-- table of NAME -->`` and
-``<!-- end of NAME -->``; the text before and after them does not change.
+The scripts ``papers/*/tables.py`` use this module to write tables of stored results. The marks are
+comments: ``<!-- table of NAME -->`` and ``<!-- end of NAME -->``. Text outside of them does not
+change.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ Tables = Mapping[str, Iterable[str]]
 
 
 def filled(text: str, tables: Tables) -> str:
-    """Return a page with new tables; raise ``ValueError`` unless each has its marks once."""
+    """Return the text of a page with new tables between the marks.
+
+    Raises ``ValueError`` unless the page has the marks of each table exactly once.
+    """
     for name, lines in tables.items():
         begin, end = f"<!-- table of {name} -->", f"<!-- end of {name} -->"
         before, *rest = re.split(f"{re.escape(begin)}.*?{re.escape(end)}", text, flags=re.S)
@@ -29,6 +33,6 @@ def filled(text: str, tables: Tables) -> str:
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file; each row has its texts by the name of the column."""
+    """Return the rows of a CSV file as texts by the name of the column."""
     with path.open(newline="") as stream:
         return list(csv.DictReader(stream))

@@ -1,10 +1,10 @@
 """Verdicts: whether measured numbers support a claim.
 
-A metric is *undecided* where its 95 % interval lies partly inside its band and partly outside: with
-more seeds it may hold or differ. Otherwise it *holds* when its value is in the band, ends included,
-and *differs* when it is not. A metric that could not be measured is *not run*. A claim has the
-first of the verdicts *differs*, *not run* and *undecided* that one of its metrics has; it holds
-when all metrics hold.
+A metric is *undecided* if its 95 % interval lies partly inside the band and partly outside: with
+more seeds, the metric may hold or differ. Otherwise it *holds* if its value is in the band, ends
+included, and *differs* if not. A metric that could not be measured is *not run*. A claim *differs*
+if one of its metrics differs; else it is *not run* if one of them is; else *undecided* if one of
+them is; it *holds* if all metrics hold.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from eastwest.claims.measures import Measured
 from eastwest.claims.spec import Claim, Explanation, Metric
 
 HOLDS, DIFFERS, UNDECIDED, NOT_RUN = "holds", "differs", "undecided", "not run"
-#: Classes of difference that need a proof: a run in which this cause alone changes the number to
-#: the published one.
+#: Classes of differences that must be proved by a run in which this cause alone brings the number
+#: into the band.
 _SHOWN_BY_RUNS = ("source leaves it open", "our model")
 #: Class of a claim that differs if its file has no class, or if runs do not confirm the class.
 NOT_EXPLAINED = "not explained"
@@ -27,7 +27,7 @@ NOT_EXPLAINED = "not explained"
 
 @dataclass(frozen=True)
 class Part:
-    """A metric of a claim with its measured value, or with the reason why it has no value."""
+    """A metric of a claim with its measured value, or (``why_not``) why there is no value."""
 
     metric: Metric
     measured: Measured | None
@@ -65,7 +65,10 @@ class Part:
         return low <= most and high >= least and not least <= low <= high <= most
 
     def numbers(self) -> tuple[float | None, float | None, float | None]:
-        """Return value, lower and upper end of its interval in the metric's unit; None: unknown."""
+        """Return (value, lower end, upper end of the interval) in the metric's unit.
+
+        An unknown number is None.
+        """
         if self.measured is None:
             return None, None, None
         scaled = [
@@ -93,7 +96,10 @@ class Part:
 
     @classmethod
     def kept(cls, metric: Metric, content: Mapping[str, Any]) -> Part:
-        """Return the part from ``content``, an object that ``as_json`` has made; it has no rows."""
+        """Return the part of a stored result; ``content`` is an object that ``as_json`` has made.
+
+        The part has no rows.
+        """
         ends = (content["value"], content["low"], content["high"])
         value, low, high = (None if end is None else end / metric.factor for end in ends)
         if content["verdict"] == NOT_RUN:
@@ -115,7 +121,7 @@ class Part:
         return f"{number(low, 9)}{unit}" if low == high else f"{low:g} to {high:g}{unit}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the part as a JSON object without rows; infinite numbers become null."""
+        """Return the part as a JSON object without rows; numbers that are not finite are null."""
         value, low, high = (_finite(each) for each in self.numbers())
         return {
             "name": self.metric.name,
@@ -133,22 +139,22 @@ class Part:
 
 @dataclass(frozen=True)
 class Explained:
-    """An explanation with the results of its runs."""
+    """An explanation of a difference, with the measured metrics of its runs."""
 
     explanation: Explanation
     parts: Sequence[Part]
 
     @property
     def borne_out(self) -> bool:
-        """Whether all metrics of the explanation were measured and lie in their bands."""
+        """Whether all metrics of the explanation were measured and lie in their bands, if any."""
         return all(part.inside for part in self.parts)
 
     @property
     def kind(self) -> str:
-        """Class of the difference; *not explained* if it needs a run as proof that is missing.
+        """Class of the difference; *not explained* if the proof of the class is missing.
 
-        Two classes need a run as proof: that the source leaves a value open, and that our model
-        lacks something. In this run the cause alone must move the number into a band.
+        Two classes need a proof: that the source leaves a value open, and that our model lacks
+        something. The proof is a run in which this cause alone brings the number into a band.
         """
         shown = any(part.band() for part in self.parts) and self.borne_out
         if self.explanation.kind in _SHOWN_BY_RUNS and not shown:
@@ -162,7 +168,7 @@ class Explained:
         return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
 
     def as_json(self) -> dict[str, Any]:
-        """Return the explanation with its parts as a JSON object."""
+        """Return the explanation as a JSON object, with the measured metrics of its runs."""
         return {
             "of": list(self.explanation.of),
             "class": self.kind,
@@ -174,13 +180,13 @@ class Explained:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A claim with its measured parts and their verdicts."""
+    """Result of a claim: the measured metrics (``parts``) and the explanations of differences."""
 
     claim: Claim
     parts: Sequence[Part]
     explained: Sequence[Explained]
     quick: bool
-    #: Number of seeds of the runs of the claim, by the name of the runs.
+    #: Number of seeds of the claim's sweeps that were run, by the name of the runs.
     run_seeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -191,7 +197,7 @@ class Outcome:
 
     @property
     def classes(self) -> list[str]:
-        """Classes of the difference from the claim; empty where the claim does not differ."""
+        """Classes of the reasons why the claim differs; empty if it does not differ."""
         if self.verdict != DIFFERS:
             return []
         kinds = [explained.kind or NOT_EXPLAINED for explained in self.explained]
@@ -199,7 +205,7 @@ class Outcome:
 
     @property
     def seeds(self) -> int:
-        """Smallest number of seeds of any measured number of the claim; 0 if none was measured."""
+        """Smallest number of seeds of the claim's measured metrics; 0 if none was measured."""
         return min((part.measured.seeds for part in self.parts if part.measured), default=0)
 
     def _repr_html_(self) -> str:
@@ -228,11 +234,11 @@ class Outcome:
         if self.verdict == HOLDS and self.claim.by_construction:
             sentences.append(f"Holds by construction: {self.claim.by_construction}")
         if self.quick:
-            sentences.append("A quick run: fewer seeds and points than the claim's.")
+            sentences.append("This is a quick run, with fewer seeds and points than the claim has.")
         return " ".join(sentences)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the claim's object in the output of ``--json``, with metrics and explanations."""
+        """Return the outcome as a JSON object, with metrics and explanations, as for ``--json``."""
         value, low, high = (_finite(each) for each in self.parts[0].numbers())
         return {
             "id": self.claim.id,
@@ -263,7 +269,7 @@ def _finite(value: float | None) -> float | None:
 def number(value: float | None, digits: int) -> str:
     """Return a number as text without exponent, rounded to ``digits`` significant digits.
 
-    Digits before the decimal point are never rounded. The text of None is a dash.
+    Digits before the decimal point are not rounded to zeros. None becomes a dash.
     """
     if value is None:
         return "–"

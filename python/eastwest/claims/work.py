@@ -1,6 +1,6 @@
-"""Run claims: run their sweeps, compute the measures, test explanations of differences.
+"""Execution of claims: runs their sweeps, computes measures, tests explanations of differences.
 
-Runs that are already in the result store are reused. Explanations are tested only for metrics that
+Runs that are already in the run store are reused. Explanations are tested only for metrics that
 differ.
 """
 
@@ -21,15 +21,15 @@ from eastwest.partial import Partial
 from eastwest.sweep import State, SweepResult, prepare
 from eastwest.sweep.spec import Spec as Sweep
 
-#: Maximum number of seeds for an undecided claim.
+#: Default maximum number of seeds for an undecided claim.
 MOST_SEEDS = 60
-#: Callback for the progress of a claim: id of the claim, name of its runs, state of these runs.
+#: Callback for the progress of a claim: (id of the claim, name of its runs, state of the runs).
 Progress = Callable[[str, str, State], None]
 
 
 @dataclass(frozen=True)
 class How:
-    """Options for running claims: quick or full, maximum of seeds, processes, store, progress."""
+    """Options for the execution of claims: quick or full, processes, run store, progress, seeds."""
 
     quick: bool = False
     jobs: int | None = None
@@ -43,9 +43,9 @@ class How:
 
 
 class Runner:
-    """Execution of one claim.
+    """Executor of one claim.
 
-    ``kept`` are the stored metrics of the claim, all or none; they are not measured again.
+    ``kept`` has the stored metrics of the claim, which are not measured again; either all or none.
     """
 
     def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:
@@ -77,13 +77,19 @@ class Runner:
         return Outcome(self.claim, parts, explained, self.how.quick, ran)
 
     def _undecided(self, parts: Sequence[Part]) -> set[str]:
-        """Return the names of the runs of undecided metrics, which need more seeds."""
+        """Return the names of the runs that need more seeds: those of undecided metrics.
+
+        A quick run, and a claim under another than its best-supported reading, get no more seeds.
+        """
         if self.how.quick or not self.claim.decides:
             return set()
         return {name for part in parts if part.verdict == UNDECIDED for name in part.metric.runs}
 
     def _double_seeds(self, names: set[str]) -> bool:
-        """Double the seeds of the named runs, up to a maximum; return whether seeds were added."""
+        """Double the seeds of the named runs, up to a maximum; return whether seeds were added.
+
+        Results of runs with more seeds are forgotten. Runs with an adaptive rule are not changed.
+        """
         given = False
         for name in names:
             spec = self._specs[name]
@@ -110,7 +116,10 @@ class Runner:
             return Part(metric, None, f"{_named(metric.runs)}: {error}")
 
     def _runs(self, name: str) -> SweepResult | str:
-        """Run the sweep of this name at the first call; return its result, or why it failed."""
+        """Return the result of the sweep ``name``, or a message if runs of the sweep failed.
+
+        The sweep is executed at the first call.
+        """
         if name not in self._sweeps:
             sweep = self._sweep(name, self._specs[name])
             failures = sweep.failures
@@ -148,7 +157,7 @@ class Runner:
 
 
 def _named(runs: Sequence[str]) -> str:
-    """Return names of runs as a text with the tables of the claim file: ``runs.a and runs.b``."""
+    """Return the names of runs as text, such as ``runs.a and runs.b``."""
     return " and ".join(f"runs.{name}" for name in runs)
 
 
@@ -158,7 +167,7 @@ def run(
     done: Callable[[Outcome], None] = lambda _: None,
     kept: Callable[[Claim], Sequence[Part]] = lambda _: (),
 ) -> list[Outcome]:
-    """Run claims one after the other and return their outcomes; ``done`` is called for each.
+    """Run claims one after the other and return their outcomes; call ``done`` with each outcome.
 
     Undecided claims get more seeds. ``kept`` returns the stored metrics of a claim, all or none.
     For a claim with stored metrics, only explanations are run.

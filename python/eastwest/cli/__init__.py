@@ -68,5 +68,5 @@ def main() -> None:
 
 
 def _terminated(number: int, _: FrameType | None) -> None:
-    """Raise ``KeyboardInterrupt`` for a signal, so that temporary files are removed."""
+    """Raise ``KeyboardInterrupt`` when a signal ends the program: temporary files are removed."""
     raise KeyboardInterrupt(f"signal {number}")

@@ -30,7 +30,7 @@ def bench(
         typer.Option(
             min=1,
             max=64,
-            help="Compare runs on this number of threads with runs on one: three of each, "
+            help="Compare three runs on this number of threads with three runs on one thread, "
             "alternating; shows the medians.",
         ),
     ] = 1,
@@ -56,7 +56,7 @@ def bench(
 
 
 def _show(rows: list[standard.Measurement], threads: int) -> None:
-    """Print measurements; for several threads, also their speed-up and the notes of the run."""
+    """Print a table of measurements; for several threads, also the speed-up and notes."""
     # For several threads the wall time matters, and the row must fit the width of a terminal.
     last = "threads" if threads > 1 else "hops/CPU-s"
     headings = ("scenario", "packet-hops", "CPU", "wall", last, "memory", "digest")

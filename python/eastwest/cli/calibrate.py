@@ -55,7 +55,7 @@ def command(
         bool,
         typer.Option(
             "--containers",
-            help='Estimate for framework = "yarn": costs are time of cores, which tasks share.',
+            help='Estimate for framework = "yarn": costs are core time, because tasks share cores.',
         ),
     ] = False,
     cores: Annotated[

@@ -108,7 +108,7 @@ def claims(
     ] = False,
     papers: Annotated[
         Path | None,
-        typer.Option(help="Folder of the studies; default: papers, else the shipped one."),
+        typer.Option(help="Folder of the studies; default: papers, else the shipped studies."),
     ] = None,
     store: StoreOption = None,
     mechanisms: WithOption = None,
@@ -175,7 +175,7 @@ def claims(
 
 
 def _selected(folder: Path, patterns: list[str]) -> list[Claim]:
-    """Return the claims that patterns name; for an unknown pattern, exit with a message."""
+    """Return the claims in ``folder`` that match patterns; for a wrong pattern, exit."""
     try:
         return select(folder, patterns, _say)
     except ProblemsError:
@@ -190,7 +190,7 @@ def _say(line: str) -> None:
 
 
 def _write_pages(folder: Path) -> None:
-    """Write the pages of all studies; print a warning instead where a claim file is wrong."""
+    """Write the pages of all studies; if a claim file is wrong, print a warning instead."""
     try:
         page.write(folder)
     except InputError as error:
@@ -198,7 +198,10 @@ def _write_pages(folder: Path) -> None:
 
 
 def _report(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
-    """Print how many claims hold; exit with ``MISSED`` where one differs or was not run."""
+    """Print how many claims hold, or all outcomes as JSON.
+
+    Exits with the code ``MISSED`` if a claim differs or was not run.
+    """
     if as_json:
         shown = [outcome.as_json() for outcome in outcomes]
         typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False))

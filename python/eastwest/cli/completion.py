@@ -31,7 +31,7 @@ def _is_shown(name: str) -> bool:
 
 
 def settings(incomplete: str) -> list[tuple[str, str]]:
-    """Return completions of ``--set`` with meanings: ``PATH=``, or ``PATH=VALUE`` for choices."""
+    """Return (completion, meaning) for ``--set``: ``PATH=``, or ``PATH=VALUE`` after an ``=``."""
     path, equals, value = incomplete.partition("=")
     keys = [key for key in json.loads(core.schema())["keys"] if ": " not in key["path"]]
     if not equals:
@@ -47,10 +47,10 @@ def settings(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _holds(key: dict[str, str]) -> bool:
-    """Whether a key is a table; completion offers the keys of the table instead."""
+    """Whether a key of the schema is a table or list of tables, which have keys of their own."""
     return key["type"] in ("table", "tables")
 
 
 def _first_entry(path: str) -> str:
-    """Return a path with 0 in place of each number or ``*``, such as ``workload.0.kind``."""
+    """Return a path with 0 in place of each number and each ``*``, such as ``workload.0.kind``."""
     return ".".join("0" if part == "*" or part.isdecimal() else part for part in path.split("."))

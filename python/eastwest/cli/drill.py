@@ -17,7 +17,7 @@ from eastwest.units import clean
 
 #: Maximum size of a packetdrill script, in bytes.
 MOST_BYTES = 4 << 20
-#: Maximum number of alterations that a message names, of those with which a script still passes.
+#: Maximum number of alterations in a message about a script that passes although it was altered.
 SHOWN = 5
 
 
@@ -85,7 +85,7 @@ def drill(
 
 
 def _scripts(files: list[Path]) -> list[Path]:
-    """Return the scripts among the given paths, and all scripts in the given folders."""
+    """Return the paths of all scripts: given files, and the ``.pkt`` files in given folders."""
     scripts: list[Path] = []
     for file in files:
         scripts.extend(sorted(file.rglob("*.pkt")) if file.is_dir() else [file])
@@ -93,7 +93,10 @@ def _scripts(files: list[Path]) -> list[Path]:
 
 
 def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, bool]:
-    """Run a packetdrill script; return its result, and whether the script could be read."""
+    """Run a packetdrill script; return (result, whether the script could be read).
+
+    ``profile`` replaces the TCP profile of the script; ``mutate`` also tests altered scripts.
+    """
     try:
         with file.open("rb") as source:
             data = source.read(MOST_BYTES + 1)

@@ -131,7 +131,8 @@ def timeline(
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option(min=100, help="Maximum number of events; above it, the file is thinned.")
+        int,
+        typer.Option(min=100, help="Maximum number of events; if exceeded, the file is thinned."),
     ] = MOST_EVENTS,
 ) -> None:
     """Write a timeline of a result, to open in ui.perfetto.dev.

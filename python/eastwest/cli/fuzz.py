@@ -20,7 +20,7 @@ from eastwest.cli.options import JsonObjectOption, ReleaseOption, WithOption, us
 from eastwest.cli.progress import Bar
 from eastwest.units import clean, count
 
-#: Settings whose pairs the printed summary shows; the tally file has the pairs of all settings.
+#: Settings whose tried pairs the printed summary counts; the tally file has all settings.
 SHOWN = (
     "fabric.scheduler",
     "fabric.qcn",
@@ -58,8 +58,8 @@ def fuzz(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File that counts tried pairs of settings over all calls, and is updated; rarely "
-            "tried pairs come first.",
+            help="File that counts the tried pairs of settings over all calls; rarely tried pairs "
+            "come first.",
         ),
     ] = None,
     have: Annotated[
@@ -138,9 +138,10 @@ def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> N
 
 
 def _least(tally: campaign.Tally) -> Table:
-    """Return a table that shows which values of the main settings have seldom been tried together.
+    """Return a table of the main settings in rows and columns, with numbers of tries.
 
-    For each two settings, it has the number of tries of their rarest allowed pair of values.
+    A cell has the number of tries of the rarest pair of values of two settings, among the pairs
+    that have been tried.
     """
     least: dict[tuple[str, str], int] = defaultdict(lambda: 1 << 62)
     for ((a, _), (b, _)), (tried, _) in tally.pairs.items():

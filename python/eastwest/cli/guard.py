@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 #: Exit code if a claim, goal, comparison or generated scenario missed its allowed values.
 MISSED = 1
-#: Exit code for bad input, or if the system does not allow the request (full disk, missing file).
+#: Exit code for bad input, and for errors of the system such as a full disk or a missing file.
 BAD_INPUT = 2
 #: Exit code for a bug of Eastwest: an error that should be impossible.
 OUR_BUG = 3
@@ -43,13 +43,13 @@ def fail(message: str) -> NoReturn:
 
 
 def interrupted(kept: str) -> NoReturn:
-    """Print which results an interrupted command has stored, and exit with code 130."""
+    """Print that the command was interrupted and what is stored (``kept``); exit with code 130."""
     errors().print(f"eastwest: interrupted; {kept}", markup=False)
     raise typer.Exit(INTERRUPTED) from None
 
 
 def guarded(command: Callable[P, R]) -> Callable[P, R]:
-    """Return a command that turns exceptions into messages and exit codes."""
+    """Return ``command`` with a handler that turns exceptions into messages and exit codes."""
 
     @functools.wraps(command)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -73,7 +73,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def explain(error: BaseException) -> int:
-    """Print the message of an exception for a user and return the exit code."""
+    """Print a message about an exception to standard error, and return the exit code."""
     console = errors()
     if isinstance(error, (core.scenario_error(), ProblemsError)):
         for line in problem_lines(getattr(error, "problems", []), str(error)):
@@ -112,5 +112,5 @@ def _system_error(error: OSError) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """Return text of several lines without control characters."""
+    """Return a text without control characters, except for its line ends."""
     return "\n".join(clean(line, 500) for line in text.splitlines())

@@ -1,7 +1,7 @@
 """Groups of commands that import the module of a command only when the command is used.
 
-Importing all modules takes 1 s. ``--help`` of a group needs the name and one line of each command;
-both are read from the source code of the modules, without importing the modules.
+The import of all modules takes 1 s. ``--help`` of a group needs the name and one line of each
+command; the line is read from the source code of the module, which is not imported.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as click_command
 
-#: For each command, ``module:name``: the module below ``eastwest.cli``, and the name in it of a
-#: function, or of a group of commands (another ``typer.Typer``).
+#: ``module:name`` of each command: a module of ``eastwest.cli``, and the name of a function in it,
+#: or of a group of commands (another ``typer.Typer``).
 Homes = Mapping[str, str]
 
 #: Commands of a group by the heading under which its help lists them.
@@ -38,7 +38,8 @@ def group(
 ) -> typer.Typer:
     """Return a group of commands whose modules are imported when a command is used.
 
-    ``is_program``: the group is the whole program, with ``--version`` and completion for shells.
+    ``help`` is the help text of the group. ``is_program``: the group is the whole program, with
+    ``--version`` and completion for shells.
     """
 
     class Commands(_LazyGroup):
@@ -76,7 +77,11 @@ def _program(
 
 
 def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Import all commands of a group; yield (path, function) of each, of inner groups last."""
+    """Yield (path, function) of all commands of a group, after importing their modules.
+
+    ``path`` is the path of the group, such as ``eastwest trace``. Commands of inner groups are
+    last.
+    """
     homes = cast(_LazyGroup, click_command(app)).homes()
     found = {name: _load(home) for name, home in homes.items()}
     for name, command in found.items():
@@ -124,7 +129,7 @@ class _LazyGroup(TyperGroup):
         return list(self.homes())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of this name, or None."""
+        """Import and return the command or group of this name; None if there is none."""
         home = self.homes().get(cmd_name)
         if home is None:
             return None
@@ -133,7 +138,7 @@ class _LazyGroup(TyperGroup):
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name; an error names similar commands."""
+        """Return the command that the arguments name; an error has similar names of commands."""
         # The search for similar names reads only the keys of `commands`.
         for name in self.homes():
             self.commands.setdefault(name, cast(Any, None))
@@ -157,7 +162,7 @@ class _LazyGroup(TyperGroup):
 
 
 def _with_help(line: str) -> Callable[[], None]:
-    """Return a function that has a help text and does nothing."""
+    """Return a function that does nothing and has the help text ``line``."""
 
     def command() -> None:
         pass
@@ -167,7 +172,7 @@ def _with_help(line: str) -> Callable[[], None]:
 
 
 def _command(name: str, home: Callable[..., Any] | typer.Typer) -> Any:
-    """Return a command of click, the library below typer, for a function or a group."""
+    """Return the command of click (the library below typer) for a function or a group."""
     if isinstance(home, typer.Typer):
         made = click_command(home)
     else:
@@ -179,14 +184,14 @@ def _command(name: str, home: Callable[..., Any] | typer.Typer) -> Any:
 
 
 def _load(home: str) -> Any:
-    """Import a command or group and return it."""
+    """Import the command or group ``module:name``, and return it."""
     module, _, name = home.partition(":")
     return getattr(importlib.import_module(f"eastwest.cli.{module}"), name)
 
 
 @cache
 def first_line(home: str) -> str:
-    """Return the first line of the help of a command or group, without importing its module."""
+    """Return the first line of the help of ``module:name``, without importing the module."""
     module, _, name = home.partition(":")
     for node in _body(f"eastwest.cli.{module}"):
         if isinstance(node, ast.FunctionDef) and node.name == name:
@@ -204,7 +209,7 @@ def first_line(home: str) -> str:
 
 @cache
 def _body(module: str) -> list[ast.stmt]:
-    """Return the parsed source of a module."""
+    """Return the statements of a module, parsed from its source code."""
     spec = importlib.util.find_spec(module)
     source = cast(Any, spec.loader).get_source(module) if spec and spec.loader else None
     return ast.parse(source or "").body

@@ -17,7 +17,10 @@ _GAP = 2
 
 
 def grid(rows: Iterable[tuple[str, str, str]], width: int) -> Table:
-    """Return a table for a terminal of ``width`` columns; rows are (name, text, style of text)."""
+    """Return a table of two columns, names and texts, for a terminal of ``width`` characters.
+
+    Each row is (name, text, style of the text); texts are wrapped.
+    """
     shown = list(rows)
     room = room_of((name for name, _, _ in shown), width)
     table = Table.grid(padding=(0, _GAP))
@@ -29,12 +32,12 @@ def grid(rows: Iterable[tuple[str, str, str]], width: int) -> Table:
 
 
 def room_of(names: Iterable[str], width: int) -> int:
-    """Return the number of characters left for a text beside the longest of ``names`` in a line."""
+    """Return the number of characters in a line that the longest name leaves for a text."""
     return width - max(map(len, names), default=0) - _GAP
 
 
 def cut(text: str, width: int, most: int) -> str:
-    """Return a text cut to ``most`` lines of ``width`` characters, with "…" at the cut."""
+    """Return the part of a text that fits ``most`` lines of ``width`` characters; "…" if cut."""
     lines = wrapped(text, width).splitlines()
     if len(lines) <= most:
         return text
@@ -47,8 +50,8 @@ def cut(text: str, width: int, most: int) -> str:
 def wrapped(text: str, width: int) -> str:
     """Return a text in lines of at most ``width`` characters.
 
-    Lines are broken after a comma where the items between commas are short, and not between a
-    number and the word after it.
+    Short items between commas are not broken, and a line does not end between a number and the
+    word after it.
     """
     items = (
         item.replace(" ", _FIXED) if 2 * len(item) <= width else _BEFORE_UNIT.sub(_FIXED, item)

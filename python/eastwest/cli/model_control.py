@@ -209,7 +209,7 @@ Point = tuple[float, float, float]
 
 
 def _points(flows: str, delays: str, capacity: str, frame: str) -> list[Point]:
-    """Return (flows, link rate in packets/s, delay in s) of all combinations of the options."""
+    """Return (flows, link rate in packets/s, delay in s) for all combinations of the options."""
     frame_bytes = quantity("--frame", frame, "size")
     numbers, times = several("--flows", flows), several_seconds("--delays", delays)
     rates = [quantity("--capacity", part, "rate") for part in capacity.split(",")]
@@ -225,7 +225,10 @@ def _points(flows: str, delays: str, capacity: str, frame: str) -> list[Point]:
 
 
 def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) -> list[Row]:
-    """Return the rows of all points; points without an equilibrium are left out, with a message."""
+    """Return the rows of all points; print a message for each point without an equilibrium.
+
+    ``row`` computes the row of a point. Exits with a message if no point has an equilibrium.
+    """
     rows = []
     refused = []
     for n, capacity_pps, seconds in points:
@@ -237,18 +240,21 @@ def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) ->
     if not rows:
         fail(refused[0])
     for line in dict.fromkeys(refused):
-        typer.echo(f"left out: {line}", err=True)
+        typer.echo(f"points left out: {line}", err=True)
     return rows
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Control loop at all points (flows × delays × link rates) of a ``model control`` command."""
+    """Model of a control loop at all points of a ``model control`` command.
+
+    A point is (flows, link rate in packets/s, delay in s); ``row`` computes the numbers of a point.
+    """
 
     title: str
     points: list[Point]
     row: Callable[[float, float, float], Row]
-    #: Function that returns, for a point, the picture of the queue over time.
+    #: Function that returns the figure of the queue over time at a point.
     over_time: Callable[[float, float, float], Any]
     #: Lines below the printed table, which explain its columns.
     legend: Sequence[str]
@@ -256,7 +262,11 @@ class Loop:
     def put(
         self, csv_file: Path | None, plot: Path | None, response: Path | None, as_json: bool
     ) -> None:
-        """Print the numbers of all points, and write the CSV file and pictures of the options."""
+        """Print the numbers of all points, and write the files that the options name.
+
+        ``plot`` is the file for the figure over all points, ``response`` the file for the figure of
+        the queue over time at the first point.
+        """
         rows = _rows(self.points, self.row)
         if plot is not None:
             from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load

@@ -21,7 +21,7 @@ from eastwest.units import percent, span
 Row: TypeAlias = dict[str, float | str]
 _LOADS = "0.05,0.1,0.2,0.3,0.5,0.7,0.9"
 _POLICIES = "legacy,standard,12us10,120us100,ideal"
-#: Loads (0 to 1) of the points of a plot, which has more points than the table.
+#: Loads (0 to 1) of the points of a plot.
 _FINE = [share / 100 for share in range(1, 100)]
 #: Frame lengths in bytes for which the energy efficiency of a single frame is printed.
 _FRAMES = (1500, 150)
@@ -76,7 +76,10 @@ def model_eee(
 
 
 def _policy(name: str) -> eee.Policy | None:
-    """Return the policy of a name; None for ``legacy`` and ``ideal``, which have no sleep times."""
+    """Return the policy of a name such as ``count:10``; None for ``legacy`` and ``ideal``.
+
+    Exits with a message for a wrong name.
+    """
     if name in ("legacy", "ideal"):
         return None
     word, _, value = name.partition(":")

@@ -27,7 +27,11 @@ FrameOption = Annotated[
 
 
 def quantity(option: str, text: str, kind: str) -> float:
-    """Return a size in bytes, a time in ps or a rate in bit/s, read from text with a unit."""
+    """Return the number of a text with a unit: a size in bytes, a time in ps or a rate in bit/s.
+
+    ``kind`` is ``size``, ``time`` or ``rate``. For a wrong text, exits with a message that names
+    ``option``.
+    """
     bound = Bound.read(text.strip())
     if bound is None or bound.kind != kind:
         examples = {"size": '"64 KB"', "time": '"1 ms"', "rate": '"1 Gbit/s"'}
@@ -36,17 +40,17 @@ def quantity(option: str, text: str, kind: str) -> float:
 
 
 def seconds(option: str, text: str) -> float:
-    """Return a time such as ``2 ms`` in s; ``option`` is named in errors."""
+    """Return a time such as ``2 ms`` in s; for a wrong text, exit with a message on ``option``."""
     return quantity(option, text, "time") / 1e12
 
 
 def several_seconds(option: str, text: str) -> list[float]:
-    """Return times separated by commas, in s; ``option`` is named in errors."""
+    """Return times separated by commas, in s; for a wrong text, exit with a message."""
     return [seconds(option, part) for part in text.split(",")]
 
 
 def several(option: str, text: str) -> list[float]:
-    """Return the numbers of a text with commas between them; errors name ``option``."""
+    """Return numbers separated by commas; for a wrong text, exit with a message on ``option``."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
@@ -57,12 +61,12 @@ def several(option: str, text: str) -> list[float]:
 
 
 def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return rows as CSV; the first line has the names of the columns."""
+    """Return rows as CSV text; the first line has the names of the columns."""
     head = list(rows[0])
     return spreadsheet.table(head, ([row[name] for name in head] for row in rows))
 
 
-#: Columns of tables of control loops, by the key in the rows: heading, and text of a value.
+#: Columns of tables of control loops: key in the rows → (heading, function that formats a value).
 _COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "load": ("load", str),
     "flows": ("flows", lambda v: f"{v:g}"),
@@ -90,7 +94,7 @@ _COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table of control loops, with the columns that the rows have."""
+    """Return a printable table of the numbers of control loops; all rows have the same keys."""
     shown = {key: value for key, value in _COLUMNS.items() if key in rows[0]}
     table = headed(*(heading for heading, _ in shown.values()))
     for row in rows:
@@ -101,7 +105,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
 def put(
     rows: list[Row], csv_file: Path | None, as_json: bool, show: Callable[[list[Row]], None]
 ) -> None:
-    """Write rows as CSV where a file is named; print them as JSON, or else with ``show``."""
+    """Write rows to ``csv_file``, if it is given; print them as JSON, or else by ``show``."""
     if csv_file is not None:
         write_whole(csv_file, table_csv(rows).encode())
     if as_json:
@@ -111,7 +115,7 @@ def put(
 
 
 def draw(figure: Any, path: Path) -> None:
-    """Write a figure of matplotlib to a file."""
+    """Write a matplotlib figure to a file."""
     from eastwest.plot.picture import save  # noqa: PLC0415  slow to load
 
     save(figure, path)

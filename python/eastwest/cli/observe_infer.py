@@ -93,7 +93,7 @@ def infer(
     lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Infer transactions without the parents that spans name, and compare with them.
+    """Infer transactions without the recorded parents of spans, and compare with these parents.
 
     linking and stitching use spans without parents; nesting and convolution only messages: source,
     destination, times. docs/mechanisms/transactions.md describes the methods and their limits.

@@ -171,14 +171,14 @@ def select(
 
 
 def _rules(actuations: str | None) -> tuple[actuation.Rule, ...] | None:
-    """Return the rules of the table that ``--actuations`` names; None without this option."""
+    """Return the rules that ``--actuations`` names (built-in or a file); None without option."""
     if actuations is None:
         return None
     return actuation.BUILT_IN if actuations == "built-in" else actuation.read(Path(actuations))
 
 
 def _as_json(found: Selection, rules: tuple[actuation.Rule, ...] | None) -> dict[str, Any]:
-    """Return a selection as a JSON object; with ``rules``, also the actuation of each metric."""
+    """Return a selection as a JSON object; with ``rules``, also how each metric is controlled."""
     shown = found.as_json()
     if rules is not None:
         for each in shown["chosen"]:
@@ -189,7 +189,7 @@ def _as_json(found: Selection, rules: tuple[actuation.Rule, ...] | None) -> dict
 
 @dataclass(frozen=True)
 class Series:
-    """Series to query from a Prometheus server."""
+    """Query of a Prometheus server: PromQL text, end, length and step of the times in s."""
 
     query: str
     until_s: float
@@ -197,7 +197,7 @@ class Series:
     step_s: float
 
     def fetch(self, address: str) -> Metrics:
-        """Return the metrics that ``query`` yields on the Prometheus server at ``address``."""
+        """Return the metrics with which the Prometheus server at ``address`` answers the query."""
         began_s = self.until_s - self.length_s
         return prometheus.fetch(address, self.query, began_s, self.until_s, self.step_s)
 
@@ -225,9 +225,7 @@ def _on_cluster(
     from eastwest.observe import parts, spread  # noqa: PLC0415  slow to load
 
     if source.startswith(("http://", "https://")) or (Path(source) / "summary.json").is_file():
-        fail(
-            "--dask works with files of metrics only; leave it out for metrics of a server or a run"
-        )
+        fail("--dask is only for files of metrics; leave it out for metrics of a server or a run")
     table = parts.look(parts.find(source), time_column)
     with Bar(errors(), "selecting") as bar:
         return spread.select(table, target, wanted, address, progress=bar.show)

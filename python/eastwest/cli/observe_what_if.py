@@ -70,7 +70,10 @@ def what_if(
 
 
 def _shown(cases: list[Path], runs: Runs) -> tuple[list[Shown], str]:
-    """Return the results of each case (loaded, or run now), and the title of the page."""
+    """Return (cases with their results, title of the page).
+
+    ``cases`` are result folders, which are loaded, or one file of cases, which are run.
+    """
     from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
     from eastwest.results import load  # noqa: PLC0415
     from eastwest.views.what_if import Shown  # noqa: PLC0415
@@ -153,7 +156,7 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _with_interval(found: dict[str, Any]) -> str:
-    """Return a mean time as text, with ± half the width of its interval if it has one."""
+    """Return a mean time as text, with ± half the width of the interval, if there is one."""
     text = span(found["mean"] / 1e6)
     if found["low"] is None:
         return text

@@ -96,8 +96,8 @@ def optimize(
 def _confirmed(plan: Plan, size: int) -> bool:
     """Return whether the user confirms a long search; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        fail(f"this is a long search: {sentence(plan, size)}; add --yes to run it")
-    return typer.confirm(f"This is a long search: {sentence(plan, size)}. Run it?", err=True)
+        fail(f"the search is long: {sentence(plan, size)}; add --yes to run it")
+    return typer.confirm(f"The search is long: {sentence(plan, size)}. Run it?", err=True)
 
 
 def _show(result: OptimizeResult) -> None:
@@ -118,7 +118,8 @@ def _show(result: OptimizeResult) -> None:
         foretold = stage["foretold_next"]
         if foretold is not None:
             line = (
-                f"{clean(stage['name'], 60)} predicted the order of the next stage: {foretold:.2f}"
+                f"rank correlation of {clean(stage['name'], 60)} with the next stage: "
+                f"{foretold:.2f}"
             )
             console.print(Text(f"{line} (1: equal order, 0: no relation)", style="dim"))
     for note in seeds.of_optimisation(summary):
@@ -133,7 +134,7 @@ def _show(result: OptimizeResult) -> None:
 def _table(summary: Mapping[str, Any]) -> Table:
     """Return a table of the Pareto front, best score first, then candidates and the baseline.
 
-    If no point keeps all limits, the point closest to them comes first.
+    If no point keeps all limits, the point closest to the limits comes first.
     """
     measured = [goal["metric"] for goal in summary["goals"]]
     measured += [limit.split(" ")[0] for limit in summary["limits"]]
@@ -162,7 +163,7 @@ def _table(summary: Mapping[str, Any]) -> Table:
 
 
 def _goal(told: Mapping[str, Any], write: Callable[[float], str]) -> Text:
-    """Return a goal's change relative to the baseline as text; its mean if there is no baseline."""
+    """Return the change of a goal's metric from the baseline as text, or else the mean."""
     change = told["change"]
     if change is None:
         return Text(write(told["value"]["mean"]))

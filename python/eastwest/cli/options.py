@@ -74,9 +74,9 @@ def use_mechanisms(
 ) -> Recipe | None:
     """Load the mechanisms of ``--with`` for the rest of this process; return their recipe.
 
-    Another process can load the mechanisms from the recipe. ``release`` compiles a crate with full
-    optimisation (``--with-release``). With ``complete``, the compiled extension can also be used by
-    ``eastwest fuzz``.
+    Another process can load the mechanisms from the recipe; it is None without mechanisms.
+    ``release`` compiles a crate with full optimisation (``--with-release``). With ``complete``, the
+    compiled crate can also be used by ``eastwest fuzz``.
     """
     if not given:
         if release:
@@ -90,7 +90,10 @@ def use_mechanisms(
 
 
 def one_of(choices: type[Choice], given: str, where: str) -> Choice:
-    """Return the member of ``choices`` with this name; an error lists the allowed names."""
+    """Return the member of ``choices`` with the name ``given``.
+
+    For another name, exits with a message that begins with ``where`` and has the allowed names.
+    """
     names = [choice.value for choice in choices]
     if given not in names:
         hint = did_you_mean(given, names)

@@ -15,13 +15,13 @@ from eastwest.units import clean, percent, size, span
 if TYPE_CHECKING:
     from eastwest.sweep import State
 
-#: Factor by which the wall time so far, and the estimate of a run's whole wall time, must change
+#: Factor by which the elapsed wall time and the estimated total wall time of a run must both change
 #: before another line is printed.
 _REVISED = 1.5
 
 
 class Bar(Terminal):
-    """A progress bar that a ``with`` block shows; without a terminal it prints nothing."""
+    """Progress bar on a terminal during a ``with`` block; nothing is printed without one."""
 
     def __enter__(self) -> Self:
         return self  # the first report draws the bar: a question to the user may come before
@@ -33,16 +33,16 @@ class Bar(Terminal):
 class RunBar(Bar):
     """The progress bar of one simulation.
 
-    Without a terminal and with ``estimate``, it prints one line with the remaining time, after 1 s
-    of wall time and as soon as an estimate exists. It prints another line when the wall time so far
-    and the estimate of the whole wall time have both changed by a factor of 1.5 or more.
+    Without a terminal and with ``estimate``, it prints one line with the remaining time, as soon as
+    an estimate exists, but not in the first second. It prints another line when the elapsed wall
+    time and the estimated total wall time have both changed by a factor of 1.5 or more.
     """
 
     def __init__(self, console: Console, label: str, estimate: bool = False) -> None:
         super().__init__(console, label)
         self._words = RunWords()
         self._estimate = estimate and not console.is_terminal
-        #: Wall time and estimated whole wall time of the last printed line, in s; None before it.
+        #: (elapsed wall time, estimated total wall time) in s at the last printed line, or None.
         self._told_s: tuple[float, float] | None = None
 
     def __call__(self, progress: core.Progress) -> None:

@@ -119,7 +119,7 @@ def topology_import(
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="Inventories: names of the only devices that are used, such as 'dc1-*'; may be "
+            help="Inventories: use only devices with these names, such as 'dc1-*'; may be "
             "repeated.",
         ),
     ] = None,

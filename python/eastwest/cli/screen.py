@@ -23,7 +23,10 @@ _GAP = 2
 
 
 def console(*, wide: bool = False) -> Console:
-    """Return the console for results; ``wide``: for tables with many columns."""
+    """Return the console for results: standard output.
+
+    With ``wide``, lines in a file or a pipe have at least 120 characters.
+    """
     made = Console(highlight=False)
     if wide and not made.is_terminal:
         made.width = max(made.width, _WIDE)
@@ -53,7 +56,7 @@ def heading(path: str, width: int = 24) -> str:
 
 
 def natural_width(screen: Console, table: Table) -> int:
-    """Return the width in characters at which no cell of a table is folded or cut."""
+    """Return the number of characters that a table needs so that no cell is folded or cut."""
     unbounded = screen.options.update(width=10_000)
     return Measurement.get(screen, unbounded, table).maximum
 
@@ -66,7 +69,7 @@ def print_table(screen: Console, table: Table) -> None:
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Print a table of two columns, name and text, whose texts are wrapped to the terminal."""
+    """Print rows of (name, text) as two columns; texts are wrapped to the width of the terminal."""
     shown = list(rows)
     screen = console()
     room = screen.width - max((len(name) for name, _ in shown), default=0) - 2 * _GAP
@@ -85,9 +88,10 @@ def print_account(
     most: int = 12,
     longest: int = 400,
 ) -> None:
-    """Print the first ``most`` lines on records that an import left out, changed or noted.
+    """Print the first ``most`` of ``lines``, an import's remarks on records, to standard error.
 
-    ``where`` names the output that has all lines.
+    ``where`` says in the last line where all lines are; ``longest`` is the maximum length of a
+    line.
     """
     said = list(lines)
     for line in said[:most]:

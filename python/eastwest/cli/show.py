@@ -15,17 +15,20 @@ from eastwest.results import Result
 from eastwest.units import clean
 from eastwest.views import summary
 
-#: Maximum number of notes of a summary, and least number of lines that a long note gets.
+#: Maximum number of notes in a summary, and minimum number of lines for a long note.
 _MOST_NOTES, _LEAST_LINES = 2, 2
 #: Maximum number of lines of a summary.
 _SCREEN = 23
 _MOST_GOALS = 4
-#: Styles of the pieces of a printed line about a problem of an input file.
+#: Styles of the parts of a printed problem, by the role of the part.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
 
 
 def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text]:
-    """Yield a line for each problem: path, value, allowed values, nearest name."""
+    """Yield a heading, and a line for each problem: path, value, message, nearest name.
+
+    Without problems, the only line is ``otherwise``.
+    """
     if not problems:
         yield Text(f"eastwest: {clean(otherwise or 'the scenario is wrong', 2000)}")
         return
@@ -35,10 +38,10 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
 
 
 def summary_table(result: Result, width: int) -> Table:
-    """Return a table of the main results of a run, smaller than a screen of 80 × 24.
+    """Return a table of the main results of a run that fits a screen of 24 lines.
 
-    Notes are whole where the screen has room for them; summary.json has all. Lines have at most
-    ``width`` characters, and numbers stay beside their units.
+    Long notes are cut so that the table fits; summary.json has all notes. Lines have at most
+    ``width`` characters, and a number and its unit are on one line.
     """
     notes = summary.notes(result)
     more = len(notes) - _MOST_NOTES
@@ -61,7 +64,7 @@ def summary_table(result: Result, width: int) -> Table:
 
 
 def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, text, style) of the first goals of a run, and of a line on further goals."""
+    """Yield (name, text, style) for the first four goals of a run; a last row counts the others."""
     if not result.summary.get("goals"):
         return
     from eastwest.views import goals  # noqa: PLC0415  few runs have goals

@@ -86,7 +86,8 @@ def overrides(
 ) -> core.Overrides:
     """Return (path, value) of all settings that ``--set`` and ``--on-bad-row`` change.
 
-    ``text`` is the scenario, whose workloads with a trace get the action of ``--on-bad-row``.
+    ``text`` is the TOML text of the scenario: all of its workloads that read a trace get the
+    setting ``on_bad_row``. Exits with a message for a wrong option.
     """
     result: core.Overrides = []
     for setting in settings or []:
@@ -138,7 +139,7 @@ def run(
         bool,
         typer.Option(
             "--reference",
-            help="Use two events per packet and port: an equal result, computed more slowly.",
+            help="Use two events per packet and port: the result is equal, the run is slower.",
         ),
     ] = False,
     on_bad_row: OnBadRowOption = None,
@@ -190,7 +191,7 @@ def run(
 
 
 def _show(result: Result, as_json: bool) -> None:
-    """Print the summary of a run; exit with code ``MISSED`` where a deadlock ended the run."""
+    """Print the summary of a run; exit with the code ``MISSED`` if a deadlock ended the run."""
     stuck = deadlock(result.summary)
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
@@ -208,7 +209,7 @@ def _since(keeper: Keeper) -> str:
 
 
 def _line_printer(console: Console, label: str) -> Callable[[str], None]:
-    """Return a function that prints a one-line message on the run ``label`` to ``console``."""
+    """Return a function that prints a message to ``console``, after the name of the run (label)."""
 
     def say(what: str) -> None:
         console.print(f"{clean(label, 60)}: {clean(what, 500)}", style="dim", markup=False)

@@ -1,8 +1,9 @@
 """Main program of a study: runs all configurations of its sweeps, and resumes where it stopped.
 
-A study consists of *parts*: sets of sweeps whose points have names. ``command`` estimates the time
-of the runs that the run store lacks, runs them with one progress bar, and calls functions of the
-study that make tables and pictures. ``papers/*/study.py`` use this module.
+A study consists of *parts*: sets of sweeps whose points have names. The function ``command``
+estimates the time of the runs that are not in the run store, executes them with one progress bar,
+and calls functions of the study that make tables and pictures. The scripts ``papers/*/study.py``
+use this module.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Numbers = Mapping[str, float]
 
 
 def kept_table(path: Path, make: Callable[[], pl.DataFrame] | None) -> pl.DataFrame:
-    """Return the table stored at ``path``; with ``make``, first store the result of ``make()``."""
+    """Return the table in the file ``path``; if ``make`` is given, first write its result there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if make is not None:
         keep_table(make(), path)
@@ -47,10 +48,10 @@ def kept_table(path: Path, make: Callable[[], pl.DataFrame] | None) -> pl.DataFr
 
 
 def keep_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a table as Parquet, or as CSV with six decimals, by the ending of ``path``.
+    """Write a table to ``path``: as CSV with six decimals for ``.csv``, else as Parquet.
 
-    Parquet keeps every digit. Rounding could make two points equal, and so change a Pareto front
-    that is drawn from the table.
+    Parquet has every digit. Rounded values of two points could be equal, so that a Pareto front
+    drawn from the table would change.
     """
     if path.suffix == ".csv":
         table.write_csv(path, float_precision=6)
@@ -60,19 +61,20 @@ def keep_table(table: pl.DataFrame, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a study: sweeps that belong together, each with the name of its TCP profile."""
+    """Part of a study: sweeps that belong together, as (name of the TCP profile, sweep)."""
 
     name: str
     sweeps: Sequence[tuple[str, Spec]]
-    #: Function that returns the names of a point; arguments: TCP profile, sweep, number of point.
+    #: Function (TCP profile, sweep, number of a point) that returns the names of the point.
     labels: Callable[[str, Spec, int], Labels]
-    #: Function that returns the expected CPU time in s of a run of a point without stored runs.
+    #: Function (sweep, number of a point) that returns the expected CPU time of a run in s; it is
+    #: used for points without stored runs.
     cost_s: Callable[[Spec, int], float]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A configuration of a study: its names, and the numbers of its runs by seed."""
+    """A configuration of a study: names (labels), and the numbers of each run by seed."""
 
     labels: Labels
     runs: Mapping[int, Numbers]
@@ -80,7 +82,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Missing:
-    """Number of a sweep's runs that the store lacks, and their estimated CPU time in s."""
+    """Number of runs of a sweep that are not in the run store, and their estimated CPU time."""
 
     runs: int
     cpu_s: float
@@ -93,12 +95,13 @@ def grid_sweeps(
     names: Sequence[str] = (),
     claim: str = "",
 ) -> list[tuple[str, Spec]]:
-    """Return (TCP profile, sweep) of a study's ``grid.toml``: the study's own TCP comes first.
+    """Return (TCP profile, sweep) for the tables of a study's ``grid.toml``, for each TCP profile.
 
-    ``others`` are further TCP profiles. ``read_as`` names the reading of the study (empty: the best
-    supported) whose settings the sweeps get; settings of axes and of a profile stay. Values of the
-    reading for single claims are left out, except those for ``claim``. ``names`` are the tables of
-    the grid to use, in this order; without ``names``, all are used.
+    The first profile is ``plain``, the study's own TCP; ``others`` are further profiles.
+    ``read_as`` is the reading of the study (empty: the best-supported one) whose settings the
+    sweeps get; it does not change settings of axes and of a profile. Values of the reading for
+    single claims are left out, except those for ``claim``. ``names`` are the tables of the grid, in
+    this order; without ``names``, all tables are used.
     """
     content, _ = read_file(study / "grid.toml")
     chosen, grid = reading(study, read_as), tables(content, study)
@@ -125,7 +128,11 @@ def decided(spec: Spec, number: int) -> dict[str, Any]:
 
 
 def policy_of(settings: Mapping[str, Any]) -> str:
-    """Return E-EON's label of the energy policy in ``settings``, such as ``12us10+``."""
+    """Return the label of the E-EON studies for the energy policy in ``settings``.
+
+    For example, ``12us10``: frames are held for 12 µs or until 10 frames wait. If hosts and
+    switches differ, the label is that of the hosts with a ``+``.
+    """
     kind = settings.get("fabric.energy.kind", "always-on")
     if kind == "stall-timer":
         return f"stall {settings['fabric.energy.stall']}"
@@ -148,7 +155,10 @@ def _label(settings: Mapping[str, Any], links: str) -> str:
 def points_of(
     part: Part, store: Store, numbers: Callable[[Mapping[str, Any]], Numbers]
 ) -> list[Point]:
-    """Return the points of a part; ``numbers`` returns the numbers of a run from its summary."""
+    """Return the points of a part, with the numbers of the runs that the run store has.
+
+    ``numbers`` returns the numbers of a run from its summary.
+    """
     return [
         Point(
             part.labels(tcp, spec, number),
@@ -160,7 +170,10 @@ def points_of(
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Return columns of values by seed: n, mean, low and high (95 % interval); None if unknown."""
+    """Return number (``n``), ``mean``, and ``low`` and ``high`` (95 % interval) of values by seed.
+
+    Unknown values are None.
+    """
     if not values:
         return {"n": 0, "mean": None, "low": None, "high": None}
     found = mean_interval(values)
@@ -174,9 +187,9 @@ def common(point: Point) -> list[str]:
 
 
 def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
-    """Return the ratios of the number ``name``, ours to theirs, for seeds that both points have.
+    """Return ``ours`` / ``theirs`` of the number ``name``, for each seed that both points have.
 
-    Seeds where their number is 0 are left out.
+    Seeds for which the number of ``theirs`` is 0 are left out.
     """
     return [
         ours[seed][name] / theirs[seed][name]
@@ -190,9 +203,9 @@ def averages(
     further: Callable[[Point], Mapping[str, Sequence[float]]] = lambda _: {},
     always: str = "runtime_s",
 ) -> pl.DataFrame:
-    """Return a table of means over seeds, with intervals, of all numbers of points.
+    """Return a table with a row for each point and number: mean over seeds, with its interval.
 
-    ``further`` returns additional numbers of a point, each with its values by seed. A point without
+    ``further`` returns additional numbers of a point: name → values of the seeds. A point without
     numbers has one row, with the metric ``always`` and n = 0.
     """
     rows: list[dict[str, Any]] = []
@@ -207,7 +220,10 @@ def averages(
 
 
 def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:
-    """Return (number of the point, result by seed) for each point; None: not in the store."""
+    """Return (number of the point, result by seed) for each point of a sweep.
+
+    The result of a run that is not in the run store is None.
+    """
     source = source_of(spec)
     found = []
     for number in range(spec.count):
@@ -217,9 +233,9 @@ def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result |
 
 
 def missing_of(part: Part, store: Store) -> list[Missing]:
-    """Return for each sweep of a part the number of missing runs and their expected CPU time.
+    """Return the missing runs of each sweep of a part: their number and expected CPU time.
 
-    The expected time of a run is the mean CPU time of the stored runs of its point; without stored
+    The expected time of a run is the mean CPU time of the stored runs of the point; without stored
     runs, it is ``cost_s`` of the part.
     """
     found = []
@@ -236,7 +252,10 @@ def missing_of(part: Part, store: Store) -> list[Missing]:
 
 
 class Overall(Bar):
-    """A progress bar for all parts of a study: runs done, and estimate of the time left."""
+    """A progress bar for all parts of a study, with the number of runs and the time left.
+
+    ``missing`` has the missing runs of all sweeps of the study.
+    """
 
     def __init__(self, missing: Sequence[Missing]) -> None:
         super().__init__(errors(), "study")
@@ -246,7 +265,10 @@ class Overall(Bar):
         self._began = time.monotonic()
 
     def sweep(self, name: str, missing: Missing) -> Callable[[State], None]:
-        """Return the callback for the progress of a sweep of this name."""
+        """Return the callback for the progress of the next sweep, which has ``missing`` runs.
+
+        ``name`` is shown beside the bar.
+        """
         runs, cpu_s = self._done_runs, self._done_s
         self._done_runs, self._done_s = runs + missing.runs, cpu_s + missing.cpu_s
 
@@ -265,7 +287,11 @@ class Overall(Bar):
 def run(
     part: Part, missing: Sequence[Missing], bar: Overall, store: Store, dask: str | None = None
 ) -> None:
-    """Execute the runs of a part that the store lacks, here or on workers of a Dask scheduler."""
+    """Execute the missing runs of a part, on this machine or on workers of a Dask scheduler.
+
+    ``missing`` has the missing runs of each sweep; sweeps without any are skipped. Exits with a
+    message if a run fails.
+    """
     for (tcp, spec), absent in zip(part.sweeps, missing, strict=True):
         if not absent.runs:
             continue
@@ -288,7 +314,7 @@ def run(
 
 
 def outlook(missing: Sequence[Missing]) -> str:
-    """Return a sentence on the expected time of the missing runs."""
+    """Return a text: the number of missing runs, and their expected wall time on all cores."""
     runs = sum(each.runs for each in missing)
     if not runs:
         return "no runs are missing"
@@ -302,11 +328,12 @@ def command(
     parts: Mapping[str, Callable[[], Part]],
     finish: Callable[[Part, Store, bool], None],
 ) -> None:
-    """Run the named parts of a study, or all, and finish each: the main program of a study.
+    """Run the main program of a study: execute parts, then call ``finish`` for each part.
 
-    ``--plan`` prints only the number of missing runs and their time. ``--kept`` runs nothing.
-    ``--draw`` runs nothing and does not read the store. ``--dask ADDRESS`` runs on the workers of
-    this Dask scheduler. ``finish`` gets the part, the store, and whether to read the store.
+    ``arguments`` are names of parts (default: all) and options. ``--plan`` prints only the number
+    of missing runs and their time. ``--kept`` executes no runs. ``--draw`` executes no runs and
+    does not read the run store. ``--dask ADDRESS`` executes runs on the workers of this Dask
+    scheduler. ``finish`` gets the part, the run store, and whether to read the store.
     """
     arguments, dask = _without_dask(arguments)
     flags = {word for word in arguments if word.startswith("--")}
@@ -333,7 +360,7 @@ def command(
 
 
 def _without_dask(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the arguments without ``--dask ADDRESS``, and the address; None without it."""
+    """Return (arguments without ``--dask ADDRESS``, the address or None)."""
     words = list(arguments)
     if "--dask" not in words:
         return words, None

@@ -39,7 +39,7 @@ from eastwest.units import clean, count, plural, span
 from eastwest.views import goals
 
 _MOST_FAILURES = 5
-#: Maximum number of printed points of a sweep: on a terminal, and in a file or a pipe.
+#: Maximum number of points of a sweep that are printed: on a terminal, and in a file or a pipe.
 _MOST_ROWS, _MOST_ROWS_IN_FILE = 16, 1000
 #: Maximum number of columns (settings and metrics together) that fit a line of 80 characters.
 _MOST_COLUMNS = 5
@@ -127,7 +127,10 @@ def sweep(
 
 
 def _finished(driver: Driver, folder: Path) -> SweepResult:
-    """Run all planned runs and return the result; on Ctrl-C, print how many runs are stored."""
+    """Execute a sweep and return its result folder.
+
+    After Ctrl-C, prints how many runs are stored, and exits.
+    """
     try:
         return driver.run(folder)
     except KeyboardInterrupt:
@@ -149,8 +152,8 @@ def _seeds(given: str | None) -> int | list[int] | None:
 def _confirmed(estimate: Estimate) -> bool:
     """Return whether the user confirms a large sweep; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        fail(f"this is a large sweep: {estimate.sentence()}; add --yes to run it")
-    return typer.confirm(f"This is a large sweep: {estimate.sentence()}. Run it?", err=True)
+        fail(f"the sweep is large: {estimate.sentence()}; add --yes to run it")
+    return typer.confirm(f"The sweep is large: {estimate.sentence()}. Run it?", err=True)
 
 
 def _ahead(spec: Spec, estimate: Estimate) -> str:
@@ -187,7 +190,7 @@ def _show(result: SweepResult, as_json: bool) -> None:
     console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)
     if summary["warm_up_s"]:
         warm = span(summary["warm_up_s"])
-        console.print(f"flows, jobs and rounds that start before {warm} are excluded")
+        console.print(f"metrics of flows, jobs, rounds and workloads exclude the first {warm}")
     for note in notes:
         console.print(Text(f"note: {clean(note, 2000)}", style="yellow"))
     console.print(Text(clean(str(result.path), 400), style="bold green"))
@@ -210,7 +213,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
     if rest := [title for _, title, _ in every[len(chosen) :]]:
         console.print(
             f"columns that do not fit: {clean(', '.join(rest))}; a wider terminal, a pipe (| cat) "
-            "and the table points.parquet have them",
+            "and the table points.parquet show all columns",
             markup=False,
         )
     for metric, hint in absent:
@@ -232,7 +235,10 @@ def _print_points(console: Console, result: SweepResult) -> None:
 def _points_table(
     result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int
 ) -> Table:
-    """Return a table of points with the metrics ``chosen``; settings are cut to ``longest``."""
+    """Return a printable table of the points ``numbers`` with the metrics ``chosen``.
+
+    Values of settings are cut to ``longest`` characters.
+    """
     from eastwest.views import points  # noqa: PLC0415  large: polars
 
     cells = points.cells(result, numbers, chosen, longest)

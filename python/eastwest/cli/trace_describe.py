@@ -133,7 +133,7 @@ def _say_written(*paths: Path | None) -> None:
 
 
 def _print(described: Description, quality: Quality | None) -> None:
-    """Print the description of a trace, limited to what fits a screen."""
+    """Print the main part of the description of a trace, which fits a screen."""
     screen = console()
     arrival = described.arrival
     title = f"{clean(Path(described.name).name, 60)}: {count(arrival.jobs)} jobs in "
@@ -203,7 +203,7 @@ def _lines(described: Description, quality: Quality | None) -> Iterator[tuple[st
 
 
 def print_quality(quality: Quality) -> None:
-    """Print a table of the distances between two traces, and the verdict."""
+    """Print a table of the distances between two traces, and the verdict on them."""
     from eastwest.report.trace import (  # noqa: PLC0415  slow to load
         QUALITY_HEADINGS,
         quality_rows,
@@ -219,7 +219,10 @@ def print_quality(quality: Quality) -> None:
 
 
 def quality_json(quality: Quality) -> dict[str, Any]:
-    """Return distances between two traces as a JSON object; ``inside`` is the verdict on all."""
+    """Return distances between two traces as a JSON object.
+
+    ``inside`` is true if no distance exceeds the distances of resamples.
+    """
     from eastwest.workload.describe import as_json  # noqa: PLC0415  slow to load
 
     return {**as_json(quality), "inside": quality.inside}

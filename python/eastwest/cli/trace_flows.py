@@ -16,7 +16,7 @@ from eastwest.units import clean, plural, size
 if TYPE_CHECKING:
     from eastwest.traces.flows.collect import Wanted
 
-#: Formats of ``trace flows``; docs/guide/flows-from-routers.md describes those after ``htsim``.
+#: Formats of ``trace flows``; docs/guide/flows-from-routers.md describes all but ``htsim``.
 _FORMATS = ("auto", "htsim", "nfdump", "netflow", "sflow", "pcap")
 _MOST_LINES = 12
 _MOST_SAMPLING = 10_000_000
@@ -160,7 +160,7 @@ def _matrix(files: list[Path], out: Path, starts: str, lossy: bool, force: bool)
 
 
 def _free(out: Path, force: bool) -> None:
-    """Raise ``InputError`` where the file to write already exists, unless ``force``."""
+    """Raise ``InputError`` if the file ``out`` already exists, unless ``force`` is set."""
     from eastwest.errors import InputError  # noqa: PLC0415  as the readers: slow to load
 
     if out.exists() and not force:

@@ -23,9 +23,9 @@ from eastwest.units import clean, count, percent, size, span
 if TYPE_CHECKING:
     from eastwest.traces.made import Imported
 
-#: Maximum number of printed lines on records that an import left out or noted; trace.json has all.
+#: Maximum number of printed remarks of an import on records; trace.json has all remarks.
 _MOST_LINES = 8
-#: Columns of sizes in the table of jobs, with the words by which their sums are printed.
+#: Columns of sizes in the table of jobs: name of the column → word before the printed sum.
 _BYTES = {
     "input_bytes": "input",
     "map_output_bytes": "map output",
@@ -136,7 +136,7 @@ def _print_mpi(taken: Imported) -> None:
 
 
 class _ReadBar(Bar):
-    """The progress bar of an import: name of the current file, and share of all files read."""
+    """The progress bar of an import, with the current file and the share of all files read."""
 
     def __init__(self, files: int) -> None:
         super().__init__(errors(), "import")
@@ -145,7 +145,7 @@ class _ReadBar(Bar):
         self._shown = -1
 
     def __call__(self, file: str, share: float) -> None:
-        """Show that the share (0 to 1) of a file has been read."""
+        """Show that ``share`` (0 to 1) of ``file`` has been read."""
         self._seen[file] = None
         done = (len(self._seen) - 1 + min(1.0, share)) / self._files
         if math.floor(500 * done) != self._shown:
@@ -183,10 +183,9 @@ def _rows(imported: Imported, about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _told(name: str) -> bool:
-    """Whether the command prints that this column or table is missing in the trace.
+    """Whether the command prints that the table or column ``name`` is missing in the trace.
 
-    Yes for whole tables and for columns of the table ``jobs``, no for columns of other tables.
-    ``name`` is ``table`` or ``table.column``.
+    ``name`` is ``table`` or ``table.column``. Missing columns are printed only for ``jobs``.
     """
     return "." not in name or name.startswith("jobs.")
 

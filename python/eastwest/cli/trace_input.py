@@ -47,7 +47,7 @@ WindowOption = Annotated[
 
 
 def opened(given: Path) -> Trace:
-    """Return an opened trace, given by its path or by the name of a shipped trace."""
+    """Open and return the trace with the path or shipped name ``given``."""
     if not (is_folder(given) or given.exists()):
         known = shipped.traces()
         if str(given).lower() in known:
@@ -66,11 +66,11 @@ def opened(given: Path) -> Trace:
 def seconds(option: str, text: str) -> float:
     """Return a duration such as ``1 h``, ``90min`` or ``1day`` in s.
 
-    ``option`` is the name of the option in the message for other texts.
+    For a wrong text, exits with a message that names ``option``.
     """
     match = _LENGTH.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SECONDS or not float(match[1]):
-        fail(f"{option} {text!r:.60}: expected a length of time, such as 1 h, 90 min or 1 day")
+        fail(f"{option} {text!r:.60}: expected a time above 0, such as 1 h, 90 min or 1 day")
     return float(match[1]) * _SECONDS[match[2]]
 
 

@@ -63,8 +63,8 @@ def synthesize(
         typer.Option(
             min=1,
             max=1000,
-            help="Maximum number of random draws: new ones are made until no distance exceeds "
-            "those of TRACE's resamples.",
+            help="Maximum number of random draws; draws end when no distance to TRACE exceeds the "
+            "distances of TRACE's resamples.",
         ),
     ] = 20,
     form: FormOption = "normal",

@@ -45,25 +45,27 @@ class Message(Protocol):
 
 
 class Application(Base):
-    """An application: each host of a role runs a process, which is an object of the class.
+    """Base class of applications: each host of a role runs a process, an object of the class.
 
-    The hooks ``on_start``, ``on_message``, ``on_timer`` and ``on_close`` are called by the
-    simulator; override those that the application needs. The other methods send messages, start
-    timers and count. Processes communicate only by messages. The simulator sets the attributes
-    below before it calls ``__init__``, which takes no arguments.
+    The simulator calls the hooks ``on_start``, ``on_message``, ``on_timer`` and ``on_close``;
+    override those that the application needs. The other methods send messages, start timers and
+    count. Processes communicate only by messages. The simulator sets ``number``, ``role``,
+    ``hosts``, ``members`` and ``now_ps`` before it calls ``__init__``, which has no arguments.
     """
 
     roles: ClassVar[Mapping[str, str]] = {"hosts": "Hosts of the processes."}
-    """Name and meaning of each role: the name is the key of the list of its hosts in a scenario.
-    Without this key all hosts run a process of the role."""
+    """Name and meaning of each role. In a scenario, the name is the key with the list of hosts that
+    run a process of this role; without the key, all hosts run one."""
 
     counters: ClassVar[Mapping[str, str] | None] = None
-    """Name and meaning of every counter, or None: not declared. A declared counter begins at 0.
-    Counting under another name ends the run, and goals with another name are refused before it."""
+    """Name and meaning of every counter, or None: not declared. A declared counter begins at 0. If
+    counters are declared, a call of :meth:`count` with another name ends the run with an error, and
+    goals with another name are refused before the run."""
 
     measures: ClassVar[Mapping[str, str] | None] = None
-    """Name (without ``_us``) and meaning of every measure, or None: not declared. Undeclared names
-    have the consequences that :attr:`counters` describes."""
+    """Name (without ``_us``) and meaning of every measure, or None: not declared. If measures are
+    declared, :meth:`measure` with another name ends the run with an error, and goals with another
+    name are refused before the run."""
 
     if typing.TYPE_CHECKING:
         number: int
@@ -71,7 +73,7 @@ class Application(Base):
         role: str
         """Role of the process."""
         hosts: list[int]
-        """Host of each process, by its number."""
+        """Host of each process; the index is the number of the process."""
         members: dict[str, list[int]]
         """Numbers of the processes of each role."""
         now_ps: int
@@ -83,7 +85,10 @@ class Application(Base):
         """Start the process; called at the time ``start`` of the workload."""
 
     def on_message(self, message: Message) -> None:
-        """Handle a message whose last byte has arrived; messages of a connection keep order."""
+        """Handle a message whose last byte has arrived.
+
+        Messages of one connection arrive in the order in which they were sent.
+        """
 
     def on_timer(self, data: Any) -> None:
         """Handle the expiry of a timer; ``data`` is the object that was passed to :meth:`timer`."""
@@ -91,8 +96,9 @@ class Application(Base):
     def on_close(self, peer: int, failed: bool) -> None:
         """Handle the end of a connection with the process ``peer``.
 
-        The other process has closed it and all its messages have arrived, or (``failed``) TCP has
-        given up and undelivered messages of both directions are lost.
+        If ``failed`` is false, ``peer`` has closed the connection, and all messages of ``peer``
+        have arrived. If it is true, TCP has given up, and the messages of both directions that had
+        not arrived are lost.
         """
 
     def send(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> None:
@@ -105,7 +111,10 @@ class Application(Base):
         self._send("send", to, bytes, data, connection)
 
     def request(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> int:
-        """Send a request, as :meth:`send`, and return its number, which the reply ``answers``."""
+        """Send a request, as :meth:`send`, and return its number.
+
+        The reply has this number in :attr:`Message.answers`.
+        """
         return self._send("request", to, bytes, data, connection)
 
     def reply(self, request: Message, bytes: int, data: Any = None) -> None:
@@ -125,7 +134,7 @@ class Application(Base):
         """
         delay_ps = Duration(delay) if isinstance(delay, str) else _whole("a delay in ps", delay)
         if not 0 <= delay_ps <= _LONGEST:
-            raise ValueError(f"a timer of {delay_ps} ps: a delay must be 0 to {_LONGEST} ps")
+            raise ValueError(f"the delay of a timer is {delay_ps} ps; allowed: 0 to {_LONGEST} ps")
         self._acts.append(("timer", int(delay_ps), data))
         return self._numbered()
 
@@ -134,9 +143,9 @@ class Application(Base):
         self._acts.append(("cancel", self._natural("timer", timer)))
 
     def close(self, peer: int, *, connection: int = 0) -> None:
-        """Close the connection over which this process sends to ``peer``, after all messages.
+        """Close the connection over which this process sends to ``peer``, after its last message.
 
-        The next message opens a new connection.
+        The next message to ``peer`` opens a new connection.
         """
         self._acts.append(("close", self._process(peer), self._connection(connection)))
 
@@ -149,7 +158,11 @@ class Application(Base):
         self._acts.append(("stop",))
 
     def count(self, counter: str, by: int = 1) -> None:
-        """Add ``by`` to a counter, which is ``applications.W.counters.COUNTER`` in the summary."""
+        """Add ``by`` to a counter.
+
+        The summary has the counter as ``applications.W.counters.COUNTER``; W is the name of the
+        workload.
+        """
         self._acts.append(("count", counter, self._natural("by", by)))
 
     def measure(self, name: str, took_ps: int) -> None:
@@ -165,11 +178,17 @@ class Application(Base):
         self._acts.append(("plan", self._natural("units", units)))
 
     def begin(self, units: int = 1) -> None:
-        """Count units of work, such as queries, as begun: ``applications.W.operations.begun``."""
+        """Add ``units`` to the units of work, such as queries, that have begun.
+
+        The summary has the number as ``applications.W.operations.begun``; W is the workload.
+        """
         self._acts.append(("begin", self._natural("units", units)))
 
     def complete(self, units: int = 1) -> None:
-        """Count units of work as completed: ``applications.W.operations.completed``."""
+        """Add ``units`` to the units of work, such as queries, that are completed.
+
+        The summary has the number as ``applications.W.operations.completed``; W is the workload.
+        """
         self._acts.append(("complete", self._natural("units", units)))
 
     def _send(self, act: str, to: int, size: int, data: Any, connection: int) -> int:
@@ -194,14 +213,14 @@ class Application(Base):
     def _size(size: int) -> int:
         size = _whole("the size of a message", size)
         if not 1 <= size <= _LARGEST:
-            raise ValueError(f"a message of {size} bytes: a message has 1 to {_LARGEST} bytes")
+            raise ValueError(f"the size of a message is {size} bytes; allowed: 1 to {_LARGEST}")
         return size
 
     @staticmethod
     def _connection(connection: int) -> int:
         connection = _whole("the number of a connection", connection)
         if not 0 <= connection <= 0xFFFF:
-            raise ValueError(f"connection {connection}: connections are 0 to 65535")
+            raise ValueError(f"the number of a connection is {connection}; allowed: 0 to 65535")
         return connection
 
     @staticmethod
@@ -212,9 +231,10 @@ class Application(Base):
         return value
 
     def _step(self, now_ps: int, following: int, hook: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Call a hook and return the actions that the process requested, such as sends.
+        """Call the method ``hook`` with ``given``, and return the actions that it requested.
 
-        The simulator (crates/bindings/src/sketch) calls this method and executes the actions.
+        The simulator (crates/bindings/src/sketch) calls this method and executes the actions, such
+        as sends and timers. ``following`` is the number of the next message or timer.
         """
         self.now_ps, self._next, self._acts = now_ps, following, []
         try:
@@ -233,4 +253,6 @@ def _whole(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} is a whole number, not {value!r:.60}: use // or int()") from None
+        raise TypeError(
+            f"{name} must be a whole number, not {value!r:.60}: use // or int()"
+        ) from None

@@ -37,7 +37,7 @@ class Random(Protocol):
 class Duration(int):
     """A time in whole picoseconds, made from a number of ps or from a text such as ``"10 ms"``.
 
-    Scenarios write the value of a parameter of this type as a time with a unit.
+    A parameter with this type is a time with a unit in scenarios.
     """
 
     def __new__(cls, value: int | str = 0) -> Duration:

@@ -1,15 +1,15 @@
 """Mechanism crates: the user's Rust crates, which are compiled with cargo and loaded.
 
 A mechanism crate is compiled to an extension module that contains the whole simulator and the
-mechanisms of the crate, so that calls between them are as fast as within Eastwest. This module
-replaces ``eastwest._core``. Therefore only one crate can be loaded at a time, with any number of
-mechanisms.
+mechanisms of the crate, so that calls between them are as fast as within Eastwest. The extension
+module replaces ``eastwest._core``. Therefore only one crate, with any number of mechanisms, can be
+loaded at a time.
 
 By default cargo's profile ``dev`` is used, for which ``eastwest new`` chooses little optimisation:
 the first build is shorter, and later builds take seconds. This profile also leaves out functions
 that a run does not need: checkpoints, ``eastwest fuzz`` and ``eastwest drill`` (feature ``run`` of
 crates/bindings; the feature ``complete`` has all). The profile ``release`` optimises across crates.
-Compiled code is stored in the cache of the user (source.py), which all crates share.
+Compiled code is stored in the user's cache (source.py), which all crates share.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RELEASE = "EASTWEST_WITH_RELEASE"
 
 
 def is_crate(folder: Path) -> bool:
-    """Whether a folder is a mechanism crate."""
+    """Whether a folder is a mechanism crate: its ``Cargo.toml`` names ``eastwest-bindings``."""
     try:
         return _BINDINGS in (folder / "Cargo.toml").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -64,10 +64,10 @@ def source_hash(folder: Path) -> str:
 
 
 def source_of(folder: Path) -> Path | None:
-    """Return the folder of Eastwest's source that the ``Cargo.toml`` of a crate names.
+    """Return the folder of Eastwest's source that the ``Cargo.toml`` of a crate names, or None.
 
-    Returns None where it names no path. Raises ``InputError`` where the folder is not the source of
-    the installed version; the message has the correct line.
+    Raises ``InputError`` if the folder is not the source of the installed version; the message has
+    the correct path.
     """
     try:
         manifest = tomllib.loads((folder / "Cargo.toml").read_text(encoding="utf-8"))
@@ -83,7 +83,7 @@ def source_of(folder: Path) -> Path | None:
     state = "is absent" if found is None else f"is that of Eastwest {found}"
     installed = sources.folder()
     if installed is None:
-        what = f"the installed Eastwest is {core.version()}, without its source"
+        what = f"the installed Eastwest has version {core.version()} and no Rust source"
     else:
         right = sources.bindings(installed.resolve()).as_posix()
         what = f'for the installed Eastwest {core.version()} write path = "{right}"'
@@ -91,7 +91,7 @@ def source_of(folder: Path) -> Path | None:
 
 
 def _path_of(dependencies: object) -> str | None:
-    """Return the path of the dependency on Eastwest in a Cargo table of dependencies, or None."""
+    """Return the path of ``eastwest-bindings`` in a ``[dependencies]`` table of Cargo, or None."""
     if not isinstance(dependencies, dict):
         return None
     for name, one in dependencies.items():
@@ -102,13 +102,16 @@ def _path_of(dependencies: object) -> str | None:
 
 
 def release_wanted() -> bool:
-    """Whether ``$EASTWEST_WITH_RELEASE`` is set (and not 0): crates with full optimisation."""
+    """Whether crates are compiled with full optimisation: ``$EASTWEST_WITH_RELEASE`` is set.
+
+    The values 0 and empty have no effect.
+    """
     return os.environ.get(RELEASE, "") not in {"", "0"}
 
 
 @dataclass(frozen=True)
 class Cargo:
-    """Builds of one crate with cargo: its folder, the folder of compiled code, and the profile."""
+    """Builder of one crate with cargo: its folder, the folder of compiled code, and the profile."""
 
     folder: Path
     target: Path
@@ -125,7 +128,7 @@ class Cargo:
         return self.target / f"eastwest-built-{profile}{'-complete' if self.complete else ''}"
 
     def _features(self, what: str) -> list[str]:
-        """Return the options for features of a cargo command ``what``, such as ``build``."""
+        """Return the options that select features, for a cargo command such as ``build``."""
         try:
             manifest = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
             known = {"run", "complete"} <= set(manifest.get("features", ()))
@@ -139,11 +142,11 @@ class Cargo:
         return ["--features", "complete"] if self.complete else []
 
     def library(self) -> Path:
-        """Check the crate, compile it, and return its library.
+        """Compile the crate, and return the path of its library.
 
-        Before the first build, ``cargo check`` is run: it needs only the interface for mechanisms
-        and not the simulator, so that errors of the crate are reported sooner. Later builds begin
-        with the crate itself.
+        Before the first build, ``cargo check`` is run. The check needs only the interface for
+        mechanisms and not the simulator, so that errors of the crate are reported sooner. Raises
+        ``MechanismError`` if the crate does not compile, or is no dynamic library.
         """
         with self._alone():
             if not self._stamp.exists():
@@ -159,23 +162,24 @@ class Cargo:
         return library
 
     def forget(self) -> None:
-        """Remove the compiled library, which belongs to another crate of the same name."""
+        """Remove the compiled library of the crate's name, which another crate has made."""
         name = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
         with self._alone():
             self._run("clean", "--package", name["package"]["name"])
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Lock the folder of compiled code, so that other processes of Eastwest wait."""
+        """Context that locks the folder of compiled code against other processes of Eastwest."""
         self.target.mkdir(parents=True, exist_ok=True)
         with (self.target / "eastwest-lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _run(self, what: str, *more: str) -> bytes:
-        """Run a command of cargo and return its standard output: messages in JSON.
+        """Run the command ``what`` of cargo, and return its standard output: messages in JSON.
 
-        Raises ``InputError`` without cargo, and ``MechanismError`` where the command fails.
+        ``more`` are further options. Raises ``InputError`` if cargo is not installed, and
+        ``MechanismError`` if the command fails.
         """
         cargo = shutil.which("cargo")
         if cargo is None:
@@ -207,7 +211,7 @@ class Cargo:
 def build(
     folder: Path, *, release: bool = False, complete: bool = False, show: bool = False
 ) -> Path:
-    """Compile a mechanism crate, unless it is compiled already, and return its library.
+    """Compile a mechanism crate if it has changed, and return the path of its library.
 
     ``release`` optimises across crates and compiles all functions of Eastwest. ``complete``
     compiles all functions also in a build without ``release``. With ``show``, cargo writes its
@@ -225,7 +229,7 @@ def build(
 
 
 def _target(folder: Path) -> Path:
-    """Return the folder for a crate's compiled code: ``$CARGO_TARGET_DIR``, or one in the cache."""
+    """Return the folder for a crate's compiled code: ``$CARGO_TARGET_DIR``, or in the cache."""
     source = source_of(folder)
     named = os.environ.get("CARGO_TARGET_DIR")
     if named:
@@ -234,7 +238,10 @@ def _target(folder: Path) -> Path:
 
 
 def _own(module: Any) -> core.OwnCrate:
-    """Return the description of the mechanism crate in an extension module."""
+    """Return the description of a mechanism crate from its extension module.
+
+    Raises ``MechanismError`` if the module has no mechanisms.
+    """
     own: core.OwnCrate | None = module.own_crate()
     if own is None:
         raise MechanismError(f"{module.__file__} is not a mechanism crate: it has no mechanisms")
@@ -242,7 +249,10 @@ def _own(module: Any) -> core.OwnCrate:
 
 
 def _library(messages: bytes, folder: Path) -> Path | None:
-    """Return the path of a crate's library from cargo's messages; None if none was built."""
+    """Return the path of the library of the crate in ``folder``; None if none was built.
+
+    ``messages`` is the output of ``cargo build``: one JSON object for each line.
+    """
     manifest = (folder / "Cargo.toml").resolve()
     for line in messages.splitlines():
         try:
@@ -261,7 +271,10 @@ def _library(messages: bytes, folder: Path) -> Path | None:
 
 
 def load(library: Path) -> ModuleType:
-    """Load a compiled mechanism crate; raise ``MechanismError`` for any other library."""
+    """Return the extension module of a compiled mechanism crate.
+
+    Raises ``MechanismError`` if the library cannot be loaded, or is of another version of Eastwest.
+    """
     name = f"eastwest.crate_{hashlib.sha256(library.read_bytes()).hexdigest()[:16]}.mechanisms"
     if name in sys.modules:
         return sys.modules[name]
@@ -283,7 +296,7 @@ def load(library: Path) -> ModuleType:
 
 
 def describe(module: Any, sha256: str) -> dict[str, Any]:
-    """Return the entry of a mechanism crate in the summary of a run."""
+    """Return the entry of a mechanism crate in a run's summary; ``sha256`` is the source's hash."""
     own = _own(module)
     return {
         "crate": own["name"],

@@ -19,12 +19,12 @@ Mechanism = str | Path | type
 
 @dataclass(frozen=True)
 class Recipe:
-    """Description of loaded mechanisms from which another process can load them, too."""
+    """Description of loaded mechanisms, from which another process can load the same mechanisms."""
 
     library: Path | None = None
     library_sha256: str = ""
     files: tuple[Path, ...] = ()
-    #: Names of mechanism classes that no file contains, so that other processes cannot load them.
+    #: Names of mechanisms that were given as classes, which other processes cannot load.
     classes: tuple[str, ...] = ()
 
     def restore(self) -> core.Extras:
@@ -100,7 +100,7 @@ class _Loaded:
 
 
 def _check(given: object) -> None:
-    """Raise ``InputError`` where mechanisms are no list of folders, files and classes."""
+    """Raise ``InputError`` unless ``given`` is a list of folders, files and classes."""
     if isinstance(given, (str, Path, type)):
         shown = given.__name__ if isinstance(given, type) else repr(str(given))
         raise InputError(f"mechanisms must be a list: write [{shown}]")
@@ -109,13 +109,13 @@ def _check(given: object) -> None:
     for one in given:
         if not isinstance(one, (str, Path, type)):
             raise InputError(
-                f"{one!r:.60} in mechanisms is no folder of a crate, Python file or class derived "
-                f"from {sketch.BASES}"
+                f"{one!r:.60} in mechanisms must be the folder of a crate, a Python file, or a "
+                f"class derived from {sketch.BASES}"
             )
 
 
 def _check_file(path: Path) -> None:
-    """Raise ``InputError`` where a Python file does not exist, with the nearest name beside it."""
+    """Raise ``InputError`` if a Python file does not exist; the message has a similar file name."""
     if path.is_file():
         return
     if path.exists():
@@ -131,13 +131,14 @@ def load(
     release: bool = False,
     complete: bool = False,
 ) -> tuple[core.Extras, Recipe]:
-    """Load mechanisms: folders of crates, Python files and classes.
+    """Return (loaded mechanisms, recipe to load them in other processes).
 
-    A crate is compiled if it has changed: for development, or with full optimisation if
-    ``release`` or ``$EASTWEST_WITH_RELEASE`` is set. A crate for development has no checkpoints and
-    cannot be used with ``eastwest fuzz``, unless ``complete``. With ``show``, cargo writes its
-    progress to standard error.
-    Raises ``InputError`` where a mechanism cannot be used.
+    ``given`` has folders of crates, Python files and classes; if it is empty, mechanisms that are
+    in use stay in use. A crate is compiled if it has changed: for development, or with full
+    optimisation if ``release`` or ``$EASTWEST_WITH_RELEASE`` is set. A crate for development has no
+    checkpoints and cannot be used with ``eastwest fuzz``, unless ``complete`` is set. With
+    ``show``, cargo writes its progress to standard error. Raises ``InputError`` if a mechanism
+    cannot be used.
     """
     if not given:
         return core.extras(), Recipe()  # mechanisms that were loaded before stay in use

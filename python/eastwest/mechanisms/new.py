@@ -1,4 +1,4 @@
-"""Writer of the first version of a user's mechanism: small, working code, to be changed.
+"""Writer of the first version of a user's mechanism: small, working code that the user changes.
 
 The templates are in ``templates/``; tests build and run each of them.
 """
@@ -42,7 +42,7 @@ class Kind(StrEnum):
     application = "application"
 
 
-#: Text of the scenario that names the mechanism in ``[fabric]``, with an example of a parameter.
+#: Lines of the scenario's ``[fabric]`` that name the mechanism and set an example parameter.
 _FABRIC = {
     Kind.queue: '\n[fabric.queue]\nkind = "@NAME@"\nlimit = "200 packets"\nmin = 5\nmax = 15\n',
     Kind.routing: 'routing = "@NAME@"\n\n[fabric.routing_parameters]\nmargin = 5\n',
@@ -81,7 +81,7 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class Written:
-    """Result of writing a new mechanism: its folder, its files and its description."""
+    """A mechanism that was written: folder, names of files, and description (``what``)."""
 
     folder: Path
     files: list[str]
@@ -91,11 +91,12 @@ class Written:
 
 
 def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = None) -> Written:
-    """Write a folder ``name`` with a mechanism of that name; the folder is complete or absent.
+    """Write a folder ``name`` with a new mechanism of this name, and return its description.
 
     ``python`` writes a mechanism in Python instead of a Rust crate. ``source`` is the folder of
-    Eastwest's Rust source, needed if the installed package has none. Raises ``InputError`` for a
-    name that cannot be used, or where the source is missing; ``FolderError`` if the folder exists.
+    Eastwest's Rust source, needed if the installed package has none. On an error, no folder is
+    written. Raises ``InputError`` for a name that cannot be used, or if the source is missing;
+    ``FolderError`` if the folder exists.
     """
     _check_name(name, kind)
     folder = Path(name)
@@ -119,8 +120,8 @@ def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = 
 def _check_name(name: str, kind: Kind) -> None:
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
         raise InputError(
-            f"{name!r:.80} cannot be a name: at most {_LONGEST} letters a to z and digits, words "
-            "joined by - or _, such as my-queue"
+            f"{name!r:.80} cannot be a name: allowed are at most {_LONGEST} characters: words of "
+            "letters a to z and digits, joined by - or _, such as my-queue"
         )
     if name.replace("-", "_") in _TAKEN:
         raise InputError(f"{name!r} has another meaning in Rust, cargo or Python; try my-{name}")
@@ -131,7 +132,10 @@ def _check_name(name: str, kind: Kind) -> None:
 
 
 def _source(named: Path | None) -> Path:
-    """Return the folder of Eastwest's Rust source, which must be of this package's version."""
+    """Return the folder of Eastwest's Rust source: ``named``, or the source of this package.
+
+    Raises ``InputError`` if there is no source, or if it has another version than this package.
+    """
     if named is not None:
         return sources.checked(named.resolve())
     folder = sources.folder()

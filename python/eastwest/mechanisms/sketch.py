@@ -83,11 +83,11 @@ class Packet(Protocol):
 
     @property
     def position(self) -> int:
-        """Bytes that its connection sent before this packet in its direction, modulo 2**32."""
+        """Bytes that the connection sent before this packet in the same direction, modulo 2**32."""
 
     @property
     def signal_verdict(self) -> int:
-        """Number of the verdict of ``Queue.signal`` on the packet."""
+        """Verdict of ``Queue.signal`` on the packet, as the number of a ``Verdict``."""
 
 
 class Arrival(Packet, Protocol):
@@ -99,11 +99,11 @@ class Arrival(Packet, Protocol):
 
     @property
     def queued_packets(self) -> int:
-        """Number of packets in the queue, without the arriving and the transmitted packet."""
+        """Packets in the queue, without the arriving packet and the packet in transmission."""
 
     @property
     def queued_bytes(self) -> int:
-        """IP bytes in the queue, without the arriving packet and the one in transmission."""
+        """IP bytes in the queue, without the arriving packet and the packet in transmission."""
 
     @property
     def idle(self) -> bool:
@@ -123,7 +123,7 @@ class Arrival(Packet, Protocol):
 
 
 class Head(Packet, Protocol):
-    """Departure of the packet at the head of the queue."""
+    """Packet at the head of the queue when the port is about to send it."""
 
     @property
     def now_ps(self) -> int:
@@ -147,7 +147,7 @@ class Head(Packet, Protocol):
 
 
 class Timer(Protocol):
-    """End of a period of a queue's timer."""
+    """State of a port at the end of a period of a queue's timer."""
 
     @property
     def now_ps(self) -> int:
@@ -155,7 +155,7 @@ class Timer(Protocol):
 
     @property
     def delay_ps(self) -> int:
-        """Queueing delay in ps: time until all packets at the port at this time have been sent."""
+        """Queueing delay in ps: time until all packets that are at the port now have been sent."""
 
 
 class Window(Protocol):
@@ -171,7 +171,7 @@ class Window(Protocol):
 
 
 class Ack(Protocol):
-    """ACK for which ``Congestion.on_ack`` is called: the congestion window may grow after it."""
+    """ACK that is passed to ``Congestion.on_ack``: the congestion window may grow at this ACK."""
 
     @property
     def now_ps(self) -> int:
@@ -187,7 +187,7 @@ class Ack(Protocol):
 
     @property
     def after_timeout(self) -> bool:
-        """Whether the sender recovers from a timeout."""
+        """Whether the sender is in recovery after a timeout."""
 
     @property
     def in_slow_start(self) -> bool:
@@ -195,7 +195,7 @@ class Ack(Protocol):
 
 
 class Seen(Protocol):
-    """Values of an ACK for ``Congestion.observe``, which is called for every ACK."""
+    """ACK that is passed to ``Congestion.observe``, which is called for every ACK."""
 
     @property
     def now_ps(self) -> int:
@@ -211,11 +211,11 @@ class Seen(Protocol):
 
     @property
     def acked_to(self) -> int:
-        """Position of the stream before which all bytes are acknowledged."""
+        """Position in the stream of bytes before which all bytes are acknowledged."""
 
     @property
     def sent_to(self) -> int:
-        """Position of the stream of the next new byte to send."""
+        """Position in the stream of bytes of the next new byte to send."""
 
     @property
     def rtt_ps(self) -> int | None:
@@ -237,8 +237,8 @@ class Seen(Protocol):
     def telemetry(self) -> Sequence[HopTelemetry]:
         """Records of the switch ports on the path of a data packet, in the order of the path.
 
-        The packet is the last one that arrived before the receiver sent the ACK. Empty if an
-        earlier ACK has returned these records, or without ``reads_telemetry``.
+        The data packet is the last that arrived before the receiver sent the ACK. The sequence is
+        empty if an earlier ACK has brought these records, or without ``reads_telemetry``.
         """
 
 
@@ -263,11 +263,11 @@ class HopTelemetry(Protocol):
 
 
 class Choice(Protocol):
-    """Choice of a path for a packet that has several equal paths at a switch."""
+    """Packet at a switch from which several equal paths lead to the receiver, and these paths."""
 
     @property
     def now_ps(self) -> int:
-        """Time of the choice in ps."""
+        """Time in ps at which the switch chooses a path."""
 
     @property
     def paths(self) -> int:
@@ -295,7 +295,7 @@ class Choice(Protocol):
 
     @property
     def ports(self) -> list[int]:
-        """Number of each path's link, which does not change when other paths fail."""
+        """Number of each path's link; it does not change if another path fails."""
 
     @property
     def rates_bps(self) -> list[int]:
@@ -327,7 +327,7 @@ class Transit(Protocol):
 
     @property
     def flow_hash(self) -> int:
-        """15 bits of a hash, equal for all packets of a connection in this direction."""
+        """15-bit hash, equal for all packets of a connection in one direction."""
 
     @property
     def receiver(self) -> int:
@@ -335,7 +335,7 @@ class Transit(Protocol):
 
     @property
     def kind(self) -> str:
-        """Kind, as in ``Packet.kind``."""
+        """Kind of the packet: data, retransmission, ack, syn, syn_ack, fin or datagram."""
 
     @property
     def wire_bytes(self) -> int:
@@ -367,11 +367,11 @@ class Transit(Protocol):
 
     @property
     def from_host(self) -> bool:
-        """Whether the packet comes from a host: this is its first switch."""
+        """Whether the packet comes from a host: this switch is the first on the path."""
 
     @property
     def to_host(self) -> bool:
-        """Whether the packet leaves to its host: this is its last switch."""
+        """Whether the packet leaves to the receiving host: this switch is the last on the path."""
 
     @property
     def tag(self) -> int:
@@ -379,7 +379,10 @@ class Transit(Protocol):
 
 
 class Queue(Base):
-    """A queue discipline: override ``at_enqueue``, ``at_dequeue``, ``rank`` or several of them."""
+    """Base class of queue disciplines: override ``at_enqueue``, ``at_dequeue`` or ``rank``.
+
+    The simulator sets ``rate_bps``, ``mtu`` (bytes), ``limit_packets`` and ``limit_bytes``.
+    """
 
     #: With ``rank``: whether the packets of a flow leave in the order of their arrival. The
     #: smallest rank then selects the flow, and the first packet of this flow is sent.
@@ -401,7 +404,10 @@ class Queue(Base):
         return Verdict.ENQUEUE if arrival.fits else Verdict.DROP
 
     def at_dequeue(self, head: Head) -> Verdict:
-        """Return the verdict on the packet at the head; after a drop, it is called for the next."""
+        """Return the verdict on the packet at the head of the queue, which is about to be sent.
+
+        After a drop, this method is called for the next packet.
+        """
         return Verdict.ENQUEUE
 
     def rank(self, arrival: Arrival) -> int:
@@ -413,7 +419,7 @@ class Queue(Base):
         raise NotImplementedError
 
     def at_push_out(self, packet: Head) -> None:
-        """Update the state of the object when a full queue with ranks drops this packet."""
+        """Update the state of the object after a full queue with ranks has dropped ``packet``."""
 
     def at_timer(self, timer: Timer) -> bool | None:
         """Update the state of the object at the end of each ``update_period_ps``.
@@ -425,7 +431,9 @@ class Queue(Base):
 
     @staticmethod
     def signal(packet: Packet) -> Verdict:
-        """Return the verdict that signals congestion, by the settings ``ecn`` and ``protection``.
+        """Return the verdict with which a packet signals congestion to its sender.
+
+        The settings ``ecn`` and ``protection`` of the queue apply.
 
         A packet whose transport understands marks is marked, a protected packet is enqueued, and
         any other packet is dropped early.
@@ -434,7 +442,10 @@ class Queue(Base):
 
 
 class Congestion(Base):
-    """A congestion control; methods that a class does not override follow RFC 5681."""
+    """Base class of congestion controls; methods that are not overridden follow RFC 5681.
+
+    The simulator sets ``segment`` and ``initial_window`` in bytes.
+    """
 
     #: Whether receivers echo each ECN mark separately, as with DCTCP.
     echoes_each_mark: ClassVar[bool] = False
@@ -474,11 +485,14 @@ class Congestion(Base):
         """Update the state of the object after a retransmission timeout."""
 
     def after_idle(self, now_ps: int, idle_ps: int) -> None:
-        """Update the state of the object before the first packet after ``idle_ps`` of idle time."""
+        """Update the state of the object before the first packet after an idle time, in ps."""
 
 
 class Routing(Base):
-    """A choice among equal paths: override ``choose``; and ``forward`` to see all packets."""
+    """Base class of routings: override ``choose``, and ``forward`` to see all packets.
+
+    The simulator sets ``switch``, the number of the switch.
+    """
 
     if typing.TYPE_CHECKING:
         switch: int
@@ -488,7 +502,7 @@ class Routing(Base):
         raise NotImplementedError
 
     def forward(self, transit: Transit) -> int | None:
-        """Return the tag with which a packet leaves this switch; None: with its present tag.
+        """Return the tag with which a packet leaves this switch, or None to keep the present tag.
 
         Called for every packet at every switch, after ``choose`` if the packet has several paths.
         The tag is a whole number from 0 to 2**64 - 1 that the packet carries to the next switch.
@@ -508,7 +522,7 @@ _NEEDED = {
     "routing": ("choose",),
     "application": ("on_start",),
 }
-#: Attributes that have no effect alone, each with the attribute that it needs.
+#: Attributes that have no effect alone: for each, the attribute that must also be defined.
 _NEEDS = {
     "at_push_out": "rank",
     "keeps_flow_order": "rank",
@@ -520,7 +534,7 @@ _NEEDS = {
 _TYPES = {int: "int", float: "float", bool: "bool", Duration: "duration"}
 #: Names of settings that every queue has, so that parameters cannot have these names.
 _TAKEN = frozenset({"kind", "limit", "ecn", "protection"})
-#: Names of settings that every workload has, so that roles and parameters cannot have them.
+#: Names of settings that every workload has; roles and parameters cannot have these names.
 _TAKEN_ROLES = frozenset({"kind", "name", "class", "background", "off", "transport", "start"})
 _ROLE = re.compile("[a-z][a-z0-9_]{0,39}")
 _MOST_ROLES = 20
@@ -542,14 +556,14 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Sketch:
-    """Description of a user's mechanism class for the simulator (crates/bindings/src/sketch)."""
+    """Description of a user's mechanism class, for the simulator (crates/bindings/src/sketch)."""
 
     kind: str
     name: str
     doc: str
     stream: str
     parameters: list[tuple[str, str, str]]
-    """Name, type and default of each parameter, as texts of a scenario."""
+    """(name, type, default) of each parameter, all as texts of a scenario."""
     methods: list[str]
     """Names of the methods of the base class that the class overrides."""
     class_: type
@@ -585,7 +599,7 @@ def describe(class_: type) -> Sketch:
     for name, other in _NEEDS.items():
         if name in methods and other not in methods:
             raise InputError(
-                f"{class_.__name__}.{name} has no effect without {other}: define {other}, too"
+                f"{class_.__name__}.{name} has no effect without {other}: define {other} as well"
             )
     if "trims" in methods and "rank" in methods:
         raise InputError(
@@ -611,7 +625,7 @@ def describe(class_: type) -> Sketch:
 
 
 def _roles(class_: type[Application]) -> list[tuple[str, str]]:
-    """Return (name, meaning) of each role; raise ``InputError`` for names that cannot be keys."""
+    """Return (name, meaning) of each role; raise ``InputError`` for names that are not allowed."""
     roles = getattr(class_, "roles", None)
     where = f"{class_.__name__}.roles"
     if not isinstance(roles, Mapping) or not 1 <= len(roles) <= _MOST_ROLES:
@@ -633,9 +647,10 @@ def _roles(class_: type[Application]) -> list[tuple[str, str]]:
 
 
 def _declared(class_: type, attribute: str) -> list[tuple[str, str]] | None:
-    """Return name and meaning of the declared counters or measures; None where not declared.
+    """Return (name, meaning) of each declared counter or measure; None if none is declared.
 
-    Raises ``InputError`` where a name cannot be used.
+    ``attribute`` is ``counters`` or ``measures``. Raises ``InputError`` for a name that cannot be
+    used.
     """
     declared = getattr(class_, attribute, None) if issubclass(class_, Application) else None
     if declared is None:
@@ -643,13 +658,13 @@ def _declared(class_: type, attribute: str) -> list[tuple[str, str]] | None:
     where = f"{class_.__name__}.{attribute}"
     if not isinstance(declared, Mapping) or len(declared) > _MOST_STATISTICS:
         raise InputError(
-            f"{where}: a mapping of at most {_MOST_STATISTICS} names to their meanings, such as "
+            f"{where}: must be a mapping of at most {_MOST_STATISTICS} names to meanings, such as "
             '{"missed": "Queries without a complete answer."}'
         )
     for name in declared:
         if not isinstance(name, str) or not _STATISTIC.fullmatch(name):
             raise InputError(
-                f"{where}: {name!r} is no name: use a to z, 0 to 9 and _, at most 64 characters"
+                f"{where}: {name!r} cannot be a name: use at most 64 of a to z, 0 to 9 and _"
             )
     return [(name, str(meaning)) for name, meaning in declared.items()]
 
@@ -663,11 +678,15 @@ def _kebab(name: str) -> str:
 
 
 def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
-    """Return (name, type, default) of each parameter; those of ancestor classes come first."""
+    """Return (name, type, default) of each parameter of a user's class, as texts of a scenario.
+
+    Parameters of parent classes come first. ``base`` is the base class, such as ``Queue``. Raises
+    ``InputError`` for parameters that are not allowed.
+    """
     try:
         hints = typing.get_type_hints(class_)
     except Exception as error:
-        raise InputError(f"{class_.__name__}: its annotations cannot be read: {error}") from None
+        raise InputError(f"the annotations of {class_.__name__} cannot be read: {error}") from None
     inherited = {*typing.get_type_hints(base), *dir(base)}
     found = []
     given = next(_GIVEN[kind] for kind, each in KINDS.items() if each is base)
@@ -694,7 +713,7 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
 
 
 def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, str]:
-    """Return the type and default of a parameter. Raises ``InputError`` where it is not valid."""
+    """Return (type, default) of a parameter; raise ``InputError`` if the parameter is not valid."""
     if hint not in _TYPES:
         raise InputError(
             f"{where}: a parameter must be an int, a float, a bool or a Duration; for another type "
@@ -708,17 +727,17 @@ def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, 
     if hint is Duration:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise InputError(
-                f'{where}: its default {value!r} is not a time such as ew.Duration("100 us")'
+                f'{where}: the default {value!r} is not a time such as ew.Duration("100 us")'
             )
         return "duration", f"{int(value)} ps"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"{where}: its default {value!r} does not have its annotated type")
+        raise InputError(f"{where}: the default {value!r} does not have the annotated type")
     if hint is int:
         if not isinstance(value, int) or not 0 <= value <= _LARGEST:
             raise InputError(
-                f"{where}: its default {value!r} is not a whole number from 0 to {_LARGEST}"
+                f"{where}: the default {value!r} is not a whole number from 0 to {_LARGEST}"
             )
         return "int", str(value)
     if not math.isfinite(value):
-        raise InputError(f"{where}: its default {value!r} is not a finite number")
+        raise InputError(f"{where}: the default {value!r} is not a finite number")
     return "float", repr(float(value))

@@ -1,8 +1,8 @@
 """The Rust source of Eastwest, with which a mechanism crate is compiled.
 
-A Git checkout has the source; an installed wheel has it in ``eastwest/rust``
-(tools/shipped_source.py copies it there before a wheel is built). It is only read; compiled code is
-stored in the cache of the user.
+A Git checkout has the source; an installed wheel has a copy in ``eastwest/rust``, which
+tools/shipped_source.py makes before the wheel is built. The source is only read; compiled code is
+stored in the user's cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_source(folder: Path) -> bool:
 
 
 def folder() -> Path | None:
-    """Return the Rust source from which this Eastwest was built, or None where it is absent.
+    """Return the folder of the Rust source of this Eastwest, or None if there is no source.
 
     This is the folder that ``$EASTWEST_SOURCE`` names, or else the Git checkout of the package, or
     else the source in the wheel.
@@ -53,9 +53,9 @@ def version(source: Path) -> str | None:
 
 
 def checked(source: Path) -> Path:
-    """Return a folder after checking that it is the source of the installed version.
+    """Return ``source`` if it is the folder of the source of the installed version.
 
-    Raises ``InputError`` where the folder is another one, or where cargo cannot use its name.
+    Raises ``InputError`` for any other folder, and for a name that cargo cannot use.
     """
     found = version(source)
     if found is None:
@@ -76,10 +76,10 @@ def checked(source: Path) -> Path:
 def compiled(source: Path) -> Path:
     """Return the folder in the user's cache for code that is compiled from a Rust source.
 
-    All crates with this source share the folder. Its name has the version and a hash. For the
-    source of a wheel this is the hash of the files, because an update may keep their modification
-    times. For other folders it is the hash of the path, because cargo notices changed files by
-    their modification times.
+    All crates with this source share the folder. The name of the folder has the version and a hash.
+    For the source in a wheel, the files are hashed, because an update may not change modification
+    times. For other sources, the path is hashed, because cargo notices changed files by their
+    modification times.
     """
     source = source.resolve()
     digest = hashlib.sha256()

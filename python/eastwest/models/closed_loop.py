@@ -1,7 +1,8 @@
-"""Comparison of three runs: queues without a control loop, with a loop, and with prediction.
+"""Comparison of three runs: without a control loop in queues, with a loop, and with prediction.
 
 The loop (``loop.Loop``) replaces ``fabric.queue``; queues of hosts and all other settings do not
-change. One link is compared: the given link, or the link with the longest queue in the first run.
+change. One link is compared: a given link, or the switch port whose queue was longest on average in
+the first run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Numbers = NDArray[np.float64]
 
 #: Names of the three compared runs: without a loop, with a loop, and with prediction.
 NAMES = ("as it is", "loop", "loop, looking ahead")
-#: Number of samples at the beginning with which the predictor is trained before it predicts.
+#: Number of samples with which the predictor is trained before its first prediction.
 _LEARNING = 50
 
 
@@ -65,7 +66,10 @@ class Wanted:
         return max(1, round(self.horizon_s / self.interval_s))
 
     def settings(self, look_ahead: bool) -> dict[str, Setting]:
-        """Return the parameters of the control loop as settings of a scenario's queue."""
+        """Return the parameters of the control loop as keys of ``fabric.queue``.
+
+        ``look_ahead``: whether the loop uses predictions.
+        """
         return {
             "set_point": self.set_point,
             "interval_us": round(self.interval_s * 1e6),
@@ -78,18 +82,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """Prediction of a queue one horizon ahead, with its root mean square errors in packets."""
+    """Predictions of a queue one horizon ahead, and their root mean square error in packets."""
 
     #: Predicted queue in packets for each sample; NaN for samples without a prediction.
     queue: Numbers
     error: float
-    #: Root mean square error, in packets, if the queue is assumed constant for one horizon.
+    #: Root mean square error, in packets, of the prediction that the queue does not change.
     error_of_staying: float
 
 
 @dataclass(frozen=True)
 class Case:
-    """Result of one run: packets waiting for the link at each sample after the warm-up."""
+    """Result of one run: packets waiting for one link at each sample after the warm-up."""
 
     name: str
     result: Result
@@ -102,7 +106,10 @@ class Case:
     foreseen: Foreseen
 
     def as_json(self) -> dict[str, Any]:
-        """Return the numbers of the run; a delay is queue × transmission time of a mean packet."""
+        """Return the numbers of the run as a JSON object: queues in packets, delays in µs.
+
+        A delay is the queue multiplied by the transmission time of a packet of mean length.
+        """
         packet_s = self.frame_bytes * 8 / self.rate_bps
         ends = {"p50": 0.5, "p99": 0.99}
         row = self.result.links.filter(self.result.links["name"] == self.link).row(0, named=True)
@@ -138,9 +145,9 @@ def compare(
 ) -> list[Case]:
     """Run a scenario without a loop, with a loop and with prediction; return the three results.
 
-    The result folders are ``out/runs/1`` to ``out/runs/3``.
-
-    ``settings`` apply to all runs. Queues are sampled each ``interval_s``. Raises ``InputError``
+    The result folders are ``out/runs/1`` to ``out/runs/3``; ``force`` replaces them. ``settings``
+    apply to all runs. Queues are sampled every ``wanted.interval_s``. ``link`` is the name of the
+    compared link (default: the switch port with the longest mean queue). Raises ``InputError``
     where the link does not exist, or where too few samples are left after ``warm_up_s``.
     """
     wanted = wanted or Wanted()
@@ -172,7 +179,10 @@ def compare(
 
 
 def foresee(queue: Numbers, steps: int) -> Foreseen:
-    """Return predictions of a sampled queue ``steps`` samples ahead, from earlier samples only."""
+    """Return predictions of a sampled queue, each from samples at least ``steps`` samples older.
+
+    ``queue`` has one value in packets for each sample.
+    """
     predictor = Predictor(3, 0, scale=(max(1.0, float(queue.mean())), 1.0))
     ahead = np.full(len(queue), np.nan)
     for place, now in enumerate(queue[: max(0, len(queue) - steps)].tolist()):
@@ -206,8 +216,8 @@ def _case(
     late = times >= warm_up_s
     if int(late.sum()) <= wanted.steps + _LEARNING:
         raise InputError(
-            f"{clean(name)}: {int(late.sum())} samples of queues after the warm-up are too few; "
-            "use a longer duration or a shorter interval"
+            f"{clean(name)}: the run has only {int(late.sum())} samples of queues after the "
+            "warm-up; use a longer duration or a shorter interval"
         )
     packets = int(row["packets"])
     frame = round(row["bytes"] / packets) if packets else 0
@@ -219,7 +229,10 @@ def _case(
 
 
 def _link(result: Result, wanted: str | None) -> str:
-    """Return the name of the given link, or of the switch port with the most waiting packets."""
+    """Return ``wanted``, or else the name of the switch port with the longest mean queue.
+
+    Raises ``InputError`` if the link does not exist, or no switch port had a waiting packet.
+    """
     import polars as pl  # noqa: PLC0415  slow to load
 
     names = result.links["name"].to_list()
@@ -234,14 +247,14 @@ def _link(result: Result, wanted: str | None) -> str:
     ranked = switched.join(waits, on="link").sort("packets", "link", descending=[True, False])
     if not ranked.height:
         raise InputError(
-            "no sample found a waiting packet at a port of a switch, so there is no queue to "
-            "control; use more load or a shorter decision interval, at which queues are sampled"
+            "no sample found a waiting packet at a switch port, so that there is no queue to "
+            "control; use more load, or a shorter decision interval (the interval of the samples)"
         )
     return str(ranked["name"][0])
 
 
 def _inline(table: Mapping[str, Any]) -> str:
-    """Return a table of plain values as TOML in one line."""
+    """Return a table as TOML in one line; texts that are numbers are written as numbers."""
     texts = []
     for key, value in table.items():
         if isinstance(value, bool):

@@ -82,7 +82,10 @@ class Dcqcn:
         return self.additive_increase_bps / self.packet_bits
 
     def _surplus(self, p: float) -> float:
-        """Return decreases minus increases of the rate for p; above 0 if p exceeds equilibrium."""
+        """Return a number that is above 0 if ``p`` is above the marking probability at equilibrium.
+
+        It is the decreases of the rate minus the increases, multiplied by (b + d).
+        """
         unmarked, rate = math.log1p(-p), self.share_pps
 
         def cycles(packets: float) -> tuple[float, float]:
@@ -97,7 +100,7 @@ class Dcqcn:
         return rate * alpha * told * told - self._increase_pps * (past_b + past_d) * (b + d)
 
     def marking(self) -> float:
-        """Return the probability p of a mark at equilibrium."""
+        """Return the marking probability p at equilibrium."""
         low, high = 1e-12, 1 - 1e-12
         while high - low > 1e-9 * high:
             middle = math.sqrt(low * high)
@@ -105,13 +108,19 @@ class Dcqcn:
         return high
 
     def marking_small(self) -> float:
-        """Return the mark probability p at equilibrium for small p (Zhu et al. 2016, section 3)."""
+        """Return the approximation for small p of the marking probability at equilibrium.
+
+        See Zhu et al. 2016, section 3.
+        """
         ends = 1 / self._counter_packets + 1 / self._timer_packets
         rate = self.share_pps
         return float((self._increase_pps * ends**2 / (self.alpha_timer_s * rate**2)) ** (1 / 3))
 
     def queue_bytes(self) -> float:
-        """Return the queue at equilibrium in IP bytes; infinite for p above ``max_probability``."""
+        """Return the queue at equilibrium in IP bytes, at which RED marks with probability p.
+
+        The queue is infinite if p exceeds ``max_probability``.
+        """
         p = self.marking()
         if p > self.max_probability:
             return math.inf

@@ -1,8 +1,9 @@
-"""Decision units for the control loop in a queue: a receding horizon, and an H∞ controller.
+"""Two queues with a control loop: with receding-horizon control, and with an H∞ controller.
 
-Both are subclasses of ``loop.Loop`` with another decision; sensor and actuation are unchanged. They
-use the model ``tcp_marked``, which needs the number of TCP flows that share the queue;
-``horizon_us`` is the round trip time of these flows with the queue at its set point.
+Both classes are subclasses of ``loop.Loop`` with another decision; sensor and actuation are
+unchanged. The decision uses the model ``tcp_marked``, which needs the number of TCP flows that
+share the queue; ``horizon_us`` is the round trip time of these flows with the queue at its set
+point.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ _FRAMING_BYTES = 38
 #: counted and expected packets of an interval. It is small because the count varies by some 10 % by
 #: chance, while the rate itself varies by a few percent.
 _OF_RATE = 0.05
-#: Gain of the observer for the estimated growth of this rate, small for the same reason.
+#: Gain of the observer that corrects the estimated growth of the rate of the flows; it is small
+#: because the counted packets of an interval vary by some 10 % by chance.
 _OF_GROWTH = 0.0006
-#: Gain, per interval, of the integrator that removes the mean error of the queue.
+#: Gain, per interval, of the integrator that removes the mean difference of queue and set point.
 _OF_AIM = 0.002
-#: Maximum set point in the quadratic programme, which the integrator raises, as a multiple of the
-#: set point of the queue.
+#: Maximum of the set point in the quadratic programme, as a multiple of the set point of the queue.
+#: An integrator raises the set point in the programme until the mean queue is right.
 _MOST_AIM = 4
 
 
@@ -37,18 +39,18 @@ class _OfFlows(Loop):
     flows: int = 8
 
     def plant(self) -> TcpMarked:
-        """Return the linear model of the TCP flows that share this queue."""
+        """Return the model of the TCP flows that share this queue."""
         capacity_pps = self.rate_bps / 8 / (self.mtu + _FRAMING_BYTES)
         base_s = self.horizon_us * 1e-6 - self.set_point / capacity_pps
         return TcpMarked(float(self.flows), capacity_pps, base_s, float(self.set_point))
 
 
 class HinfLoop(_OfFlows):
-    """Queue whose share of marked packets is computed by an H-infinity controller."""
+    """Queue with a control loop in which an H-infinity controller sets the share of marks."""
 
     name = "hinf-loop"
     look_ahead: bool = False
-    #: Rate ω_b at which the integrator removes an error, see ``hinf.Weights``.
+    #: Rate ω_b at which the integrator removes an error, in units of 1/(longest delay).
     bandwidth: float = 0.1
     #: Weight of noise in the H-infinity synthesis, see ``hinf.Weights``.
     noise: float = 1.0
@@ -65,13 +67,16 @@ class HinfLoop(_OfFlows):
         self.controller = hinf.Sampled(self.design.controller, self.interval_us * 1e-6, *limits)
 
     def decide(self, sensed: float) -> float:
-        """Return the share of packets to mark in the next interval."""
+        """Return the share of packets to mark in the next interval.
+
+        ``sensed`` is the mean queue of the last interval in packets.
+        """
         done = self.controller.decide(np.array([sensed - self.set_point]))
         return self.rest + float(done[0])
 
 
 class HorizonLoop(_OfFlows):
-    """Queue whose share of marked packets is computed by receding-horizon control."""
+    """Queue with a control loop in which receding-horizon control sets the share of marks."""
 
     name = "horizon-loop"
     look_ahead: bool = False
@@ -81,7 +86,7 @@ class HorizonLoop(_OfFlows):
     changing: float = 1.0
     #: Rate of a load that is declared in advance, as a share of the link's rate.
     declared_share: float = 0.0
-    #: First start of the declared load, in µs.
+    #: Time of the first start of the declared load, in µs.
     declared_from_us: int = 0
     #: Duration of the declared load, in µs.
     declared_for_us: int = 0
@@ -99,7 +104,8 @@ class HorizonLoop(_OfFlows):
         self.rate_pps = 0.0
         #: Estimated increase of the rate without marks, in packets/s².
         self.growth = self.model.growth
-        #: Reductions of the growth by marks to which the flows have not reacted yet, by interval.
+        #: Reductions of the growth (packets/s²) by marks to which the flows have not reacted yet;
+        #: one number for each interval, the newest last.
         self.taken = [0.0] * self.programme.past
         #: Set point in packets for the quadratic programme, raised until the mean queue is right.
         self.aim = float(self.set_point)
@@ -116,7 +122,10 @@ class HorizonLoop(_OfFlows):
         return sum(Load("", rate, at, at + long_s).mean(begin_s, end_s) for at in begins)
 
     def decide(self, sensed: float) -> float:
-        """Return the share of packets to mark in the next interval."""
+        """Return the share of packets to mark in the next interval.
+
+        ``sensed`` is the mean queue of the last interval in packets.
+        """
         h, now_s = self.interval_s, self.began_ps * 1e-12
         decided = self._estimated(now_s)
         # Reductions of whole windows keep the mean queue below the set point of the programme, so
@@ -138,9 +147,11 @@ class HorizonLoop(_OfFlows):
         return self.model.share_for(newest, self.growth - (rates[0, 0] - newest) / h)
 
     def _estimated(self, now_s: float) -> Numbers:
-        """Return the rates (packets/s) of all flows by interval until the next decision acts.
+        """Return the expected rates of all flows together (packets/s), one for each interval.
 
-        The estimates of rate and growth are updated by the packets counted in the last interval.
+        The first rate is that of the present interval, the last that of the interval in which the
+        next decision acts. The estimates of rate and growth are updated with the number of packets
+        that arrived in the last interval.
         """
         model, h = self.model, self.interval_s
         passed_s = max(h, self.passed_ps * 1e-12)

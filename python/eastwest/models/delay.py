@@ -38,19 +38,22 @@ MOST_STEPS = 5_000_000
 
 @dataclass(frozen=True)
 class Linear:
-    """Linear model of a control loop near its equilibrium; the first state is the queue."""
+    """Linear model of a control loop near its equilibrium; the first state is the queue.
+
+    ``a``, ``a_delayed``, ``b``, ``c`` and ``d`` are the matrices A, A_d, B, C and D of the module.
+    """
 
     states: tuple[str, ...]
     a: Numbers
     a_delayed: Numbers
     b: Numbers
     c: Numbers
-    #: Effect of the disturbance (arrivals in packets per second) on the derivatives of the states.
+    #: Effect of the disturbance (packets per second that arrive) on the derivatives of the states.
     d: Numbers
     delay_s: float
 
     def gain(self, omega: Numbers) -> NDArray[np.complex128]:
-        """Return the loop gain L(jω) at frequencies in radians per second."""
+        """Return the complex loop gain L(jω) at each frequency of ``omega`` (rad/s)."""
         late = np.exp(-1j * omega * self.delay_s)
         eye = np.eye(len(self.states))
         inner = 1j * omega[:, None, None] * eye - self.a - self.a_delayed * late[:, None, None]
@@ -60,7 +63,7 @@ class Linear:
         return np.asarray(-(solved[..., 0] @ self.c) * late, dtype=np.complex128)
 
     def scaled(self, factor: float) -> Linear:
-        """Return the linear model with ``factor`` times its loop gain."""
+        """Return a linear model whose loop gain is ``factor`` times the loop gain of this model."""
         return Linear(
             self.states, self.a, self.a_delayed, self.b * factor, self.c, self.d, self.delay_s
         )
@@ -68,24 +71,24 @@ class Linear:
 
 @dataclass(frozen=True)
 class Margins:
-    """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
+    """Stability of a control loop: margins of gain and phase, critical frequency, largest root."""
 
     stable: bool
-    #: Gain margin in dB. For an unstable loop it is negative: the change that makes it stable.
+    #: Gain margin in dB; negative for an unstable loop: the change of gain that makes it stable.
     gain_db: float
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.
     critical: float
-    #: Maximum real part of a characteristic root, per second.
+    #: Real part of the rightmost root of the closed loop, per second; negative if it is stable.
     rightmost: float
 
 
 def margins(loop: Linear) -> Margins:
     """Return gain and phase margins, and whether the loop is stable.
 
-    A loop gain can cross −180° or the value 1 more than once. For a stable loop the smallest
-    margins are returned, for an unstable loop the (negative) margins that would make it stable.
-    Margins are infinite where there is no crossing.
+    The phase of the loop gain can cross −180°, and its magnitude 1, more than once. For a stable
+    loop the smallest margins are returned, for an unstable loop the smallest (negative) margins
+    that would make it stable. A margin without a crossing is infinite.
     """
     import control  # noqa: PLC0415  slow to load
 
@@ -139,9 +142,10 @@ def root(loop: Linear) -> float:
 
 
 def step_response(loop: Linear, end_s: float, points: int = 400) -> tuple[Numbers, Numbers]:
-    """Return times (s) and the queue's deviation (packets) after a step of one packet/s.
+    """Return (times in s, deviations of the queue in packets) after a step of the disturbance.
 
-    The delay is a Padé approximation of sixth order.
+    The step is one packet/s at time 0. The result has ``points`` times from 0 to ``end_s``. The
+    delay is replaced by a Padé approximation of sixth order.
     """
     import control  # noqa: PLC0415  slow to load
 
@@ -159,7 +163,7 @@ def step_response(loop: Linear, end_s: float, points: int = 400) -> tuple[Number
     return times, np.asarray(queue, dtype=np.float64)
 
 
-#: Function that returns the derivatives of the states; arguments: states now, states a delay ago.
+#: Function (states now, states one delay ago) that returns the derivatives of the states.
 Flow = Callable[[list[float], list[float]], list[float]]
 
 
@@ -171,10 +175,11 @@ def integrate(
     step_s: float,
     low: list[float],
 ) -> tuple[Numbers, Numbers]:
-    """Return times and states of ż = f(z(t), z(t − τ(z))) by Heun's method, never below ``low``.
+    """Return times (s) and states, array (times, states), of ż = f(z(t), z(t − τ(z))).
 
-    Before the start the states are constant. Raises ``ValueError`` for more than five million
-    steps.
+    ``flow`` is f, ``delay`` is τ in s, ``start`` the states at time 0 and before. The method is
+    Heun's, with steps of ``step_s``. States are kept at or above ``low``. Raises ``ValueError`` for
+    more than five million steps.
     """
     steps = math.ceil(end_s / step_s)
     if steps > MOST_STEPS:
@@ -205,7 +210,7 @@ def integrate(
 
 
 def positive(**values: float) -> None:
-    """Raise ``ValueError``, with the value's name, for a value that is not a number above 0."""
+    """Raise ``ValueError`` with the name of a value that is not a finite number above 0."""
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name.replace('_', ' ')} must be more than 0, not {value}")

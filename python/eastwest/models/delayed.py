@@ -30,7 +30,7 @@ _NODES = 24
 
 @dataclass(frozen=True)
 class Term:
-    """Effect of the states and inputs at time t − delay on the derivative of the states."""
+    """Effect of states (``a``) and inputs (``b``), ``delay_s`` ago, on the derivative of states."""
 
     delay_s: float
     a: Numbers
@@ -55,14 +55,14 @@ class Controller:
         return len(self.a)
 
     def response(self, omega: Numbers) -> Complex:
-        """Return transfer matrices, array (frequencies, outputs, inputs); ``omega`` in rad/s."""
+        """Return transfer matrices at frequencies ``omega`` (rad/s), array (frequencies, u, y)."""
         s: Complex = np.asarray(1j * omega, dtype=np.complex128)
         return _transfer(s, self.a, self.b, self.c) + self.d
 
 
 @dataclass(frozen=True)
 class Delayed:
-    """Linear plant with delays, near its equilibrium."""
+    """Linear plant with delays near its equilibrium: names of states, inputs, outputs; matrices."""
 
     states: tuple[str, ...]
     inputs: tuple[str, ...]
@@ -78,9 +78,9 @@ class Delayed:
         return max(term.delay_s for term in self.terms)
 
     def response(self, omega: Numbers) -> Complex:
-        """Return exact transfer matrices, array (frequencies, outputs, inputs).
+        """Return exact transfer matrices from inputs to outputs at frequencies ``omega`` (rad/s).
 
-        ``omega`` are the frequencies in rad/s.
+        The result is an array (frequencies, outputs, inputs).
         """
         s = 1j * omega
         late = [np.exp(-s * term.delay_s)[:, None, None] for term in self.terms]
@@ -92,10 +92,10 @@ class Delayed:
         return np.asarray(self.c @ np.linalg.solve(inner, outer), dtype=np.complex128)
 
     def approximated(self, order: int, unit_s: float) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        """Return matrices A, B, C and D of the plant with Padé approximations of its delays.
+        """Return matrices (A, B, C, D) of the plant with Padé approximations of its delays.
 
         Time is in multiples of ``unit_s``; ``order`` is the order of the approximations. D is the
-        matrix of the disturbances. The states of the plant come first.
+        matrix of the disturbances. The states of the plant come before those of the approximations.
         """
         size = len(self.states)
         direct = [term for term in self.terms if term.delay_s == 0]
@@ -126,14 +126,17 @@ class Delayed:
         return a, b, c, d
 
     def loop_gain(self, controller: Controller, omega: Numbers) -> Complex:
-        """Return exact loop gains at the outputs, L = −P K, by frequency ``omega`` (rad/s)."""
+        """Return exact loop gains at the outputs, L = −P K, at frequencies ``omega`` (rad/s).
+
+        The result is an array (frequencies, outputs, outputs).
+        """
         return np.asarray(-(self.response(omega) @ controller.response(omega)), dtype=np.complex128)
 
 
 def root(plant: Delayed, controller: Controller) -> float:
     """Return the real part of the rightmost root of the closed loop, per second.
 
-    The loop is u = K y, as ``Controller`` has it. It is stable if the result is below 0.
+    The loop is closed by u = K y with the controller K. It is stable if the result is below 0.
     """
     size, own = len(plant.states), controller.order
     whole = size + own
@@ -163,7 +166,10 @@ def root(plant: Delayed, controller: Controller) -> float:
 
 
 def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
-    """Return the matrix of a term in the closed loop, for the states of plant and controller."""
+    """Return the matrix of a delayed term in the closed loop.
+
+    Rows and columns are the states of the plant, then the states of the controller.
+    """
     size, whole = len(plant.states), len(plant.states) + controller.order
     found = np.zeros((whole, whole))
     found[:size, :size] = term.a + term.b @ controller.d @ plant.c
@@ -172,10 +178,10 @@ def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
 
 
 def _pade(delay: float, order: int) -> tuple[Numbers, Numbers, Numbers, float]:
-    """Return matrices A, B, C and number D of a delay's Padé approximation, balanced.
+    """Return (A, B, C, D) of the Padé approximation of a delay: matrix, two vectors, number.
 
-    The approximation is an all-pass filter. Its states are chosen so that both Gramians are
-    identity matrices.
+    The approximation is an all-pass filter. The states are chosen so that both Gramians are
+    identity matrices (balanced). ``delay`` is in the unit of time of the result.
     """
     import control  # noqa: PLC0415  slow to load
     import scipy.linalg  # noqa: PLC0415
@@ -190,7 +196,10 @@ def _pade(delay: float, order: int) -> tuple[Numbers, Numbers, Numbers, float]:
 
 
 def _at(place: float, nodes: Numbers, weights: Numbers) -> Numbers:
-    """Return the row of barycentric weights that interpolates at a place between the nodes."""
+    """Return a row of weights, array (1, nodes), for interpolation at ``place`` from the nodes.
+
+    ``weights`` are the barycentric weights of the nodes.
+    """
     apart = place - nodes
     hit = np.abs(apart) < 1e-12
     if hit.any():
@@ -200,7 +209,7 @@ def _at(place: float, nodes: Numbers, weights: Numbers) -> Numbers:
 
 
 def _transfer(s: Complex, a: Numbers, b: Numbers, c: Numbers) -> Complex:
-    """Return C (s I − A)⁻¹ B at each s."""
+    """Return C (s I − A)⁻¹ B at each s, array (s, rows of C, columns of B)."""
     if not len(a):
         return np.zeros((len(s), len(c), b.shape[1]), dtype=np.complex128)
     inner = s[:, None, None] * np.eye(len(a)) - a

@@ -66,7 +66,7 @@ PHYS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules for sleeping and waking of a link: ``trigger`` frames, holding timer, stall timer."""
+    """Rules for sleep and waking of a link: ``trigger`` frames, holding timer, stall timer (s)."""
 
     name: str
     trigger: int = 1
@@ -81,12 +81,12 @@ class Policy:
         if not (self.stall_s >= 0 and math.isfinite(self.stall_s)):
             raise ValueError(f"the stall timer must be 0 s or more, not {self.stall_s} s")
         if self.stall_s > 0 and self.trigger > 1:
-            raise ValueError("a policy has a trigger above 1 frame or a stall timer, not both")
+            raise ValueError("a policy can have a trigger above 1 frame or a stall timer, not both")
 
 
 @dataclass(frozen=True)
 class Point:
-    """Link at one load: power as a share of full power, mean waiting time of frames in seconds."""
+    """Link at one load: power as a share of full power, mean waiting time of frames in s."""
 
     power: float
     wait_s: float
@@ -95,7 +95,7 @@ class Point:
 
 
 def labelled(label: str) -> Policy | None:
-    """Return the policy of a label: ``standard``, or coalescing as ``12us10``; None for others."""
+    """Return the policy of a label: ``standard``, or ``12us10`` (12 µs, 10 frames), or None."""
     if label == "standard":
         return Policy(label)
     found = _LABEL.fullmatch(label)
@@ -106,7 +106,10 @@ def labelled(label: str) -> Policy | None:
 
 
 def efficiency(phy: Phy, frame_bytes: float) -> float:
-    """Return the share of energy used for sending, for one frame: Tframe / (Tw + Tframe + Ts)."""
+    """Return the energy for sending as a share of all energy, for a single frame.
+
+    The link wakes, sends the frame and falls asleep at full power: Tframe / (Tw + Tframe + Ts).
+    """
     frame_s = frame_time_s(phy, frame_bytes)
     return frame_s / (phy.wake_s + frame_s + phy.sleep_s)
 
@@ -124,9 +127,10 @@ def legacy(load: float, frame_s: float) -> Point:
 
 
 def ideal(load: float, frame_s: float, sleep_share: float = 0.1) -> Point:
-    """Return power and mean wait of a link with ideal sleep: it sleeps whenever it does not send.
+    """Return power and mean wait of a link that sleeps whenever it does not send.
 
-    Changing the state takes no time, so the mean wait is that of an M/D/1 queue.
+    A change of state takes no time, so the mean wait is that of an M/D/1 queue. ``sleep_share`` is
+    the power asleep as a share of full power.
     """
     power = sleep_share + (1 - sleep_share) * load
     return Point(power, _sending_wait_s(load, frame_s), 1 - load)
@@ -144,7 +148,7 @@ def under_poisson(
     if not 0 < load < 1:
         raise ValueError(f"the load must be above 0 and below 1, not {load}")
     if not 0 <= sleep_share <= 1:
-        raise ValueError(f"power asleep must be 0 to 1 of active power, not {sleep_share}")
+        raise ValueError(f"power asleep must be 0 to 1 times full power, not {sleep_share}")
     arrivals = load / frame_s
     off_s, held, held_pairs = _held(policy, arrivals, phy.sleep_s)
     in_wake = arrivals * phy.wake_s
@@ -163,7 +167,10 @@ def _sending_wait_s(load: float, frame_s: float) -> float:
 
 
 def _held(policy: Policy, arrivals: float, sleep_s: float) -> tuple[float, float, float]:
-    """Return E[Toff] (mean time asleep in s), E[N] and E[N (N − 1)] for N held frames."""
+    """Return (E[Toff], E[N], E[N (N − 1)]): mean time asleep in s, and moments of the held frames.
+
+    N is the number of frames when waking begins, ``arrivals`` the arrival rate in frames/s.
+    """
     from scipy.special import pdtr  # noqa: PLC0415  slow to load
 
     timer_s, most = policy.timer_s, policy.trigger - 1
@@ -179,7 +186,10 @@ def _held(policy: Policy, arrivals: float, sleep_s: float) -> tuple[float, float
 
 
 def _sums(most: int, arrivals: float, start_s: float, end_s: float) -> tuple[float, float]:
-    """Return ∫ P[N(t) ≤ most] dt and ∫ E[N(t); N(t) ≤ most] dt over the interval."""
+    """Return (∫ P[N(t) ≤ most] dt, ∫ E[N(t); N(t) ≤ most] dt) from ``start_s`` to ``end_s``.
+
+    N(t) is the number of Poisson arrivals until t, at ``arrivals`` frames/s.
+    """
     from scipy.special import gammainc  # noqa: PLC0415  slow to load
 
     if end_s <= start_s:

@@ -34,12 +34,12 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.models.delayed import Controller, Delayed, Numbers, root
 
-#: Frequencies at which the loop is examined: first, last (both in 1/(longest delay)), and number.
+#: Frequencies at which the loop is examined: (first, last, number), in units of 1/(longest delay).
 _GRID = (1e-4, 60.0, 3000)
-#: Values of γ for which a controller is computed, as multiples of the least γ: the first value with
-#: a controller that passes the check is used.
+#: Values of γ for which a controller is computed, as multiples of the least γ. They are tried in
+#: this order until the norm of the closed loop is confirmed.
 _ABOVE = (1.05, 1.1, 1.2)
-#: Accepted ratio of the norm of the closed loop to the controller's γ, because of rounding errors.
+#: Maximum ratio of the norm of the closed loop to the controller's γ; above 1 for rounding errors.
 _NEAR = 1.01
 #: Value of γ at which the bisection for the least γ starts.
 _FIRST = 1e4
@@ -49,7 +49,7 @@ _EXACT = 1e-4
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the H∞ synthesis: of effort (ρ), load, drift and noise, in units of ``Scales``."""
+    """Weights of effort (ρ), load, drift and noise in the H∞ synthesis, in units of ``Scales``."""
 
     #: ω_b: rate at which the integrator removes an error, as a multiple of 1/(longest delay).
     bandwidth: float = 0.1
@@ -67,7 +67,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Scales:
-    """Units of outputs (queues), inputs and loads: values that correspond to 1 in the synthesis."""
+    """Units of outputs (queues), inputs and loads: the values that are 1 in the synthesis."""
 
     outputs: Numbers
     inputs: Numbers
@@ -79,7 +79,7 @@ class Design:
     """Synthesised controller, and the properties of the control loop with it."""
 
     controller: Controller
-    #: Least γ by the bisection.
+    #: Least γ that the bisection found; the controller has a γ that is 5 to 20 % greater.
     gamma: float
     #: Norm of the closed loop with this controller and Padé approximations of the delays, computed
     #: by python-control.
@@ -91,14 +91,15 @@ class Design:
     #: Greatest singular value of the sensitivity (1 + L)⁻¹ with the exact delays, over all
     #: frequencies.
     peak: float
-    #: Gain margin in dB, by python-control; infinite for a loop with several outputs.
+    #: Gain margin in dB with the exact delays; infinite without a limit, or with several outputs.
     gain_db: float
-    #: Phase margin in degrees, by python-control; infinite for a loop with several outputs.
+    #: Phase margin in degrees with the exact delays; infinite without a limit, or with several
+    #: outputs.
     phase_deg: float
 
     @property
     def assured_gain_db(self) -> float:
-        """Gain margin in decibels that the peak of the sensitivity guarantees."""
+        """Gain margin in dB that the peak of the sensitivity guarantees."""
         return 20 * math.log10(self.peak / (self.peak - 1)) if self.peak > 1 else math.inf
 
     @property
@@ -110,7 +111,7 @@ class Design:
 def synthesise(
     plant: Delayed, scales: Scales, weights: Weights | None = None, order: int = 4
 ) -> Design:
-    """Return a controller with nearly the least γ, and the properties of its loop.
+    """Return a controller with a γ of up to 1.2 times the least γ, and the properties of the loop.
 
     ``order`` is the order of the Padé approximations of delays; stability and margins are computed
     with the exact delays. Raises ``InputError`` where slycot is not installed, or where no
@@ -156,7 +157,11 @@ def synthesise(
 
 
 def generalised(plant: Delayed, scales: Scales, weights: Weights, order: int, unit_s: float) -> Any:
-    """Return the scaled plant with weights, from (load, drift, noise, u) to (error, effort, y)."""
+    """Return the scaled plant with weights and Padé approximations, a system of python-control.
+
+    Its inputs are (load, drift, noise, u), its outputs (error, effort, input of the controller).
+    ``order`` is the order of the approximations, ``unit_s`` the unit of time.
+    """
     import control  # noqa: PLC0415  slow to load
 
     a, b, c, d = plant.approximated(order, unit_s)
@@ -179,11 +184,11 @@ def generalised(plant: Delayed, scales: Scales, weights: Weights, order: int, un
 
 
 def least(augmented: Any, outputs: int, inputs: int) -> tuple[Controller, float, float]:
-    """Return a controller of a generalised plant, the least γ, and the norm of the closed loop.
+    """Return (controller, least γ, norm of the closed loop) for a plant as of ``generalised``.
 
-    The last ``inputs`` columns and ``outputs`` rows of ``augmented`` belong to the controller.
+    The last ``inputs`` inputs and ``outputs`` outputs of ``augmented`` belong to the controller.
     Raises ``InputError`` where slycot is not installed, or where no controller is found whose
-    closed loop has the norm that SB10AD reports.
+    closed loop is stable and has a norm of at most the controller's γ.
     """
     import control  # noqa: PLC0415  slow to load
 
@@ -213,7 +218,7 @@ def least(augmented: Any, outputs: int, inputs: int) -> tuple[Controller, float,
         norm = float(control.system_norm(closed, "inf", print_warning=False))
         if norm <= _NEAR * above * gamma and closed.poles().real.max() < 0:
             return controller, gamma, norm
-        reason = f"the norm of the closed loop is {norm:.3g} instead of {above * gamma:.3g}"
+        reason = f"the norm of the closed loop is {norm:.3g}, not {above * gamma:.3g} or less"
     raise InputError(
         "no H-infinity controller was found: the inputs may not control all states of the plant, "
         f"or the weights differ by too many orders of magnitude ({reason})"
@@ -224,7 +229,7 @@ class Sampled:
     """Controller in discrete time (Tustin's method), with limits on its output.
 
     While the output is at a limit, an observer corrects the states of the controller by the
-    difference between the limited and the wanted output, so that its integrators do not wind up.
+    difference between the limited and the wanted output, so that the integrators do not wind up.
     """
 
     def __init__(
@@ -249,7 +254,11 @@ class Sampled:
         self._states = np.zeros(controller.order)
 
     def decide(self, measured: Numbers) -> Numbers:
-        """Return the input of the plant, given the distance of its outputs from the set points."""
+        """Return the input of the plant for the next interval, within the limits.
+
+        ``measured`` has the outputs of the plant minus their set points. The states of the
+        controller are updated.
+        """
         wanted = self._c @ self._states + self._d @ measured
         done = np.clip(wanted, self._least, self._most)
         self._states = self._a @ self._states + self._b @ measured + self._follows @ (done - wanted)
@@ -257,7 +266,7 @@ class Sampled:
 
 
 def _margins(loop: Any, omega: Numbers) -> tuple[float, float]:
-    """Return the least gain margin above 0 dB in dB, and the least phase margin in degrees."""
+    """Return (least gain margin above 0 dB, least phase margin in degrees); infinite if none."""
     import control  # noqa: PLC0415  slow to load
 
     gains, phases, *_ = control.stability_margins(control.frd(loop, omega), returnall=True)

@@ -47,7 +47,10 @@ _RIDGE = 1e-6
 
 @dataclass(frozen=True)
 class Costs:
-    """Weights of a quadratic programme: ρ for changes of rates, ε for distances from fair rates."""
+    """Weights of a quadratic programme: ρ (``changing``) for changes of rates, ε (``unfair``).
+
+    ε is the weight of the distances of rates from the fair rates.
+    """
 
     changing: float = 1.0
     unfair: float = 0.001
@@ -63,15 +66,15 @@ class Costs:
 def horizon(
     delays_s: Numbers, interval_s: float, covers: float = 4.0, share: float = 0.99
 ) -> tuple[int, float]:
-    """Return the number of intervals of the horizon, and the delay from which it is computed.
+    """Return (number of intervals of the horizon, delay in s from which it is computed).
 
     The delay is the quantile ``share`` of ``delays_s``; the horizon is ``covers`` times as long. It
-    must be longer than two delays: a decision acts on the queue after one delay, and a correction
-    of its effect acts after two delays.
+    should be longer than two delays: a decision acts on the queue after one delay, and a correction
+    of this decision acts after two delays.
     """
     known = delays_s[np.isfinite(delays_s)]
     if not len(known):
-        raise InputError("the control loop has no delay: the horizon is a multiple of the delay")
+        raise InputError("the control loop has no delay, of which the horizon must be a multiple")
     late_s = float(np.quantile(known, share))
     steps = max(2, math.ceil(covers * late_s / interval_s - 1e-9))
     if steps > MOST:
@@ -137,13 +140,13 @@ class Programme:
         falls: Numbers | None = None,
         set_points: Numbers | None = None,
     ) -> Numbers:
-        """Return the rates of each flow (row) for each interval of the horizon (column).
+        """Return the best rates, array (flows, intervals of the horizon), in packets/s.
 
         ``queues`` are the present queues in packets. ``decided_pps`` has the last ``past``
         decisions of each flow, the newest last. ``loads_pps`` has the load of each queue in each
-        interval of the horizon. Rates and loads are in packets/s. ``grows``, ``falls`` and
-        ``set_points`` replace those of the network. Raises ``InputError`` where DAQP is not
-        installed or finds no solution.
+        interval of the horizon, in packets/s. ``grows``, ``falls`` and ``set_points`` replace the
+        values of the network. Raises ``InputError`` where DAQP is not installed or finds no
+        solution.
         """
         try:
             import daqp  # noqa: PLC0415  an extra
@@ -193,14 +196,18 @@ class Programme:
     def arriving(self, decided_pps: Numbers) -> Numbers:
         """Return the rate that arrives at each queue in one interval, in packets per second.
 
-        ``decided_pps`` has for each flow the decisions of the ``past`` intervals before, and then
-        that of the interval itself.
+        ``decided_pps`` has for each flow the decisions of the ``past`` intervals before this
+        interval, and then the decision of the interval itself.
         """
         reaches = self._reaches[:, :, 0, : self.past + 1]
         return np.asarray(np.einsum("qfh,fh->q", reaches, decided_pps))
 
     def _aims(self, comes: Numbers, set_points: Numbers) -> tuple[Numbers, Numbers]:
-        """Return fair rates (flows, intervals) and set points (queues, intervals) under loads."""
+        """Return fair rates, array (flows, intervals), and set points, array (queues, intervals).
+
+        ``comes`` has the load of each queue in each interval, in packets/s. The set point is 0 for
+        queues whose link the fair rates do not fill.
+        """
         network = self.network
         fair = np.empty((len(network.flows), self.steps))
         wanted = np.empty((len(network.queues), self.steps))
@@ -215,9 +222,9 @@ class Programme:
 
 
 class RecedingHorizon:
-    """Decision unit for ``network.play``: solves the programme once per interval.
+    """Decision unit for ``network.play``, which solves a quadratic programme in each interval.
 
-    With ``declared`` false the unit ignores loads that were declared in advance.
+    If ``declared`` is false, the unit ignores loads that were declared in advance.
     """
 
     def __init__(
@@ -234,7 +241,10 @@ class RecedingHorizon:
         self._before: Numbers | None = None
 
     def __call__(self, now_s: float, known: Numbers) -> Numbers:
-        """Return the rate of each flow for the next interval, given the sensed queues."""
+        """Return the rate of each flow for the next interval, in packets/s.
+
+        ``now_s`` is the present time, ``known`` has the sensed queues in packets.
+        """
         h, network = self._network.interval_s, self._network
         capacity = network.capacity_pps
         if self._before is not None:
@@ -283,11 +293,11 @@ class RecedingHorizon:
 
 
 def _shift(late: float, steps: int, past: int) -> Numbers:
-    """Return the share of each decision (column) in the rate that arrives in each interval (row).
+    """Return the weight of each decision (column) in the rate that arrives in each interval (row).
 
-    Columns are the past decisions, then the new decisions. After a delay of n + f intervals,
-    0 ≤ f < 1, the arriving rate is 1 − f of the decision n intervals ago and f of the decision
-    before it.
+    Columns are the ``past`` earlier decisions, then the new decisions. With a delay (``late``) of
+    n + f intervals, 0 ≤ f < 1, the arriving rate is 1 − f times the decision n intervals ago plus f
+    times the decision n + 1 intervals ago.
     """
     whole = math.floor(late + 1e-9)
     part = max(0.0, late - whole)

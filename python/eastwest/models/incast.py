@@ -26,7 +26,7 @@ INITIAL_BYTES = 1448
 def goodput_before(
     senders: float, block_bytes: float, rtt_s: float = RTT_S, link_bps: float = LINK_BPS
 ) -> float:
-    """Return goodput in bit/s before incast, equation (1): limited by round trip and link rate."""
+    """Return goodput in bit/s before incast, equation (1): no timeouts, limited by RTT and link."""
     return 8 * block_bytes * senders / _busy_s(senders, block_bytes, rtt_s, link_bps)
 
 
@@ -37,12 +37,12 @@ def goodput_after(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput in bit/s after incast begins, equation (2): each block waits for a timeout."""
+    """Return goodput in bit/s with incast, equation (2): each block waits for one timeout."""
     return goodput_partial(senders, block_bytes, 1.0, rto_s, rtt_s, link_bps)
 
 
 def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> list[int]:
-    """Return the payload bytes of each round trip of slow start for one block, as in table 1.
+    """Return the payload bytes that each round trip of slow start sends of a block, as in table 1.
 
     The window doubles in each round trip; the last round trip sends the rest of the block.
     """
@@ -58,9 +58,10 @@ def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> 
 
 
 def onset(buffer_bytes: float, largest_window_bytes: float) -> float:
-    """Return the number of senders at which incast begins, equation (3), without rounding.
+    """Return the number of senders at which incast begins, equation (3), not rounded.
 
-    The result, rounded up, is the least number of senders with losses.
+    The result, rounded up, is the least number of senders with losses. ``buffer_bytes`` is the
+    buffer of the port to the client, ``largest_window_bytes`` the largest window of a sender.
     """
     _positive("the buffer", buffer_bytes)
     _positive("the largest window", largest_window_bytes)
@@ -100,7 +101,7 @@ def alpha_of(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return α, the mean number of timeouts per block, from a goodput, by equation (4)."""
+    """Return α, the mean number of timeouts per block that equation (4) gives for a goodput."""
     _positive("the goodput", goodput_bps)
     _positive("the retransmission timeout", rto_s)
     took_s = 8 * senders * block_bytes / goodput_bps
@@ -128,9 +129,9 @@ def goodput(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput in bit/s: equation (1) below the onset by (3), equation (4) above it.
+    """Return goodput in bit/s: equation (1) below the onset of incast, equation (4) from it on.
 
-    With ``alpha`` 1, equation (4) is equation (2).
+    The onset is that of equation (3). With ``alpha`` 1, equation (4) is equation (2).
     """
     if senders < onset_senders(buffer_bytes, block_bytes):
         return goodput_before(senders, block_bytes, rtt_s, link_bps)
@@ -138,7 +139,10 @@ def goodput(
 
 
 def _busy_s(senders: float, block_bytes: float, rtt_s: float, link_bps: float) -> float:
-    """Return the time of a block without losses in s: round trip plus transmission of all bytes."""
+    """Return the time in s to read a block without losses: round trip plus transmission time.
+
+    All ``senders`` send ``block_bytes`` through one link.
+    """
     if not (math.isfinite(senders) and senders >= 1):
         raise ValueError(f"at least one sender is needed, not {senders}")
     _positive("the block", block_bytes)

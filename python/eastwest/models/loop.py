@@ -18,9 +18,9 @@ from eastwest.mechanisms.sketch import Arrival, Queue, Verdict
 from eastwest.models.predict import Predictor
 
 _PER_US = 1_000_000
-#: Divisor that scales shares of marks, which are a few percent, to about 1 for the predictor.
+#: Unit in which the predictor gets shares of marked packets: a few percent become about 1.
 _SHARE_SCALE = 0.01
-#: Number of intervals before the end of the horizon at which a decision begins to take effect.
+#: A decision begins to take effect this number of intervals before the end of the horizon.
 _FELT_BEFORE = 2
 
 
@@ -32,13 +32,13 @@ class Loop(Queue):
     set_point: int = 50
     #: Time between two decisions, in µs.
     interval_us: int = 500
-    #: Time until a decision has an effect, in µs.
+    #: Time from a decision until it has an effect on the queue, in µs.
     horizon_us: int = 4500
-    #: Whether the decision uses the queue predicted for one horizon ahead, not the present one.
+    #: Whether a decision uses the predicted queue one horizon ahead instead of the present queue.
     look_ahead: bool = True
     #: Proportional gain of the PI controller: share of marks per packet above the set point.
     proportional: float = 1e-4
-    #: Integral gain of the PI controller: share of marks per packet and second.
+    #: Integral gain of the PI controller: share of marks per packet above the set point and second.
     integral: float = 1e-3
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Loop(Queue):
         self.next_ps = 0
         self.seen = 0
         self.sensed = 0.0
-        #: Counts of the last interval: packets that arrived, packets marked, its length in ps.
+        #: Last interval: packets that arrived, packets that were marked, length in ps.
         self.arrived, self.marked, self.passed_ps = 0, 0, 0
         self.marks = 0
         self.began_ps = 0
@@ -57,7 +57,10 @@ class Loop(Queue):
         self.predictor = Predictor(3, 2, dead, scale=scale)
 
     def at_enqueue(self, arrival: Arrival) -> Verdict:
-        """Sense the queue, decide once in each interval, and return the verdict on a packet."""
+        """Sense the queue, decide once in each interval, and return the verdict on the arrival.
+
+        The verdict is to drop, mark or enqueue the packet.
+        """
         if not arrival.fits:
             return Verdict.DROP
         self.seen += 1
@@ -73,18 +76,27 @@ class Loop(Queue):
         return verdict
 
     def sense(self, arrival: Arrival) -> float:
-        """Return the controlled value at an arrival; its mean is held at the set point."""
+        """Return the value that the loop controls, at an arrival: here the queue in packets.
+
+        The mean of the value over an interval is the argument of ``decide``.
+        """
         return arrival.queued_packets
 
     def decide(self, sensed: float) -> float:
-        """Return the share of packets to mark, 0 to 1, for a present or predicted value."""
+        """Return the share of packets to mark, 0 to 1, by a PI controller.
+
+        ``sensed`` is the mean of ``sense`` over an interval, or its prediction.
+        """
         error = sensed - self.set_point
         self.summed += self.integral * error * self.interval_us * 1e-6
         self.summed = min(1.0, max(0.0, self.summed))
         return min(1.0, max(0.0, self.summed + self.proportional * error))
 
     def actuate(self, arrival: Arrival) -> Verdict:
-        """Return the verdict on an arriving packet: marked with the probability ``self.share``."""
+        """Return the verdict on an arriving packet: mark it with the probability ``self.share``.
+
+        A packet without ECN is dropped instead of marked.
+        """
         if self.share > 0 and self.random.unit() < self.share:
             return self.signal(arrival)
         return Verdict.ENQUEUE

@@ -48,11 +48,11 @@ class Queue:
 
 @dataclass(frozen=True)
 class Flow:
-    """Flow, or a group of flows with one common rate, and the queues on its path."""
+    """Flow, or group of flows with one rate; ``over`` has the names of the queues on the path."""
 
     name: str
     over: tuple[str, ...]
-    #: Delay from the source to each queue of ``over``, in s.
+    #: Delay from the source to each queue in ``over``, in s.
     forward_s: tuple[float, ...]
     #: Delay from a decision until the source uses it, in s.
     told_s: float = 0.0
@@ -76,7 +76,7 @@ class Load:
     declared: bool = False
 
     def mean(self, begin_s: float, end_s: float) -> float:
-        """Return the mean rate of this load between two times, in packets per second."""
+        """Return the mean rate of this load from ``begin_s`` to ``end_s``, in packets/s."""
         within = min(end_s, self.end_s) - max(begin_s, self.begin_s)
         return self.rate_pps * max(0.0, within) / (end_s - begin_s)
 
@@ -160,11 +160,11 @@ class Network:
         return np.where(np.isfinite(own), own, slowest)
 
     def loop_s(self, queues: Numbers | None = None) -> Numbers:
-        """Return the delay of the control loop through each queue (row) and flow (column).
+        """Return the delay of the control loop in s for each queue (row) and flow (column).
 
-        The delay τ = g(z), in s, is the sum of four delays: sensing, sending the decision to the
-        source, the path to the queue, and waiting in it. Waiting is that of the given ``queues``,
-        or of queues at their set points. The delay is NaN where the flow does not pass the queue.
+        The delay τ = g(z) is the sum of four delays: sensing, sending the decision to the source,
+        the path to the queue, and waiting in the queue. ``queues`` are the queues in packets
+        (default: the set points). The delay is NaN where the flow does not pass the queue.
         """
         waits = self.set_points if queues is None else queues
         total = self.forward_s + np.array([flow.told_s for flow in self.flows])
@@ -178,7 +178,10 @@ class Network:
         return np.array([queue.set_point for queue in self.queues])
 
     def load(self, begin_s: float, end_s: float, declared_only: bool = False) -> Numbers:
-        """Return the mean uncontrolled load of each queue between two times, in packets/s."""
+        """Return the mean uncontrolled load of each queue between two times, in packets/s.
+
+        With ``declared_only``, only loads that were declared in advance are added.
+        """
         found = np.zeros(len(self.queues))
         names = [queue.name for queue in self.queues]
         for load in self.loads:
@@ -187,7 +190,10 @@ class Network:
         return found
 
     def shares(self, capacity_pps: Numbers | None = None) -> tuple[Numbers, NDArrayBool]:
-        """Return max-min fair rates of flows in packets/s, and whether each link is full."""
+        """Return (max-min fair rates of the flows in packets/s, whether each link is full).
+
+        ``capacity_pps`` replaces the capacities of the links.
+        """
         left = np.maximum(0.0, self.capacity_pps if capacity_pps is None else capacity_pps)
         routing, most = self.routing, self.most_pps
         rates = np.zeros(len(self.flows))
@@ -207,8 +213,8 @@ class Network:
     def linear(self) -> Delayed:
         """Return the linear model of the network near its fair rates, for H∞ synthesis.
 
-        The rate of a source follows the decision within an interval, λ̇ = (v − λ)/interval. All
-        delays of a loop are added up on the path from the source to the queue. Queues whose link
+        The rate of a source follows the decision within about one interval, λ̇ = (v − λ)/interval.
+        All delays of a loop are added to the delay from the source to the queue. Queues whose link
         the fair rates do not fill are left out, because no rate can hold them above 0.
         """
         _, full = self.shares()
@@ -246,29 +252,29 @@ class Network:
 
 
 NDArrayBool = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-#: Decision unit: function of the time (s) and the sensed queues that returns a rate for each flow.
+#: Decision unit: function (time in s, sensed queues in packets) that returns the rate of each flow.
 Decide = Callable[[float, Numbers], Numbers]
 
 
 @dataclass(frozen=True)
 class Played:
-    """Queues and rates of a network over time: arrays with one row per interval."""
+    """Queues (packets) and rates of a network over time: arrays (intervals, queues or flows)."""
 
     times_s: Numbers
     queues: Numbers
     #: Rates of the flows that the decision unit set, in packets/s.
     rates_pps: Numbers
-    #: Packets lost at each full queue.
+    #: Packets that each queue lost in the interval because it was full.
     lost: Numbers
-    #: Share of its capacity that each link did not use.
+    #: Share of the capacity that each link did not use in the interval.
     idle: Numbers
 
 
 def play(network: Network, decide: Decide, end_s: float) -> Played:
-    """Integrate the equations of the network, from empty queues and fair rates, until ``end_s``.
+    """Return queues and rates until ``end_s``, by integration of the equations of the network.
 
-    Queues stay between 0 and their maximum (``room``). Raises ``InputError`` for more than 200,000
-    intervals.
+    The queues begin empty, the rates at the fair rates. Queues stay between 0 and their maximum
+    (``room``). Raises ``InputError`` for more than 200,000 intervals.
     """
     steps = math.ceil(end_s / network.interval_s)
     if steps * _SUBSTEPS > _MOST_STEPS:
@@ -311,5 +317,5 @@ def play(network: Network, decide: Decide, end_s: float) -> Played:
 
 
 def _in_steps(delays_s: Numbers, h: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int_]]:
-    """Return delays, rounded to steps of ``h`` seconds, as an array of whole numbers."""
+    """Return delays as whole numbers of steps of ``h`` seconds."""
     return np.rint(delays_s / h).astype(int)

@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-#: Initial variance of the coefficients, for samples scaled to about one.
+#: Initial variance of the coefficients of the model, for samples that are scaled to about 1.
 _UNCERTAIN = 1000.0
 
 
 class Predictor:
-    """Autoregressive model that is fitted sample by sample and predicts later samples."""
+    """Autoregressive model that is fitted sample by sample and predicts later samples.
+
+    ``order`` is the number of past outputs in the model, ``inputs`` the number of past inputs,
+    ``dead_steps`` the number of steps until an input takes effect, ``scale`` the units of outputs
+    and inputs.
+    """
 
     def __init__(
         self,
@@ -50,7 +55,7 @@ class Predictor:
         self._acted: list[float] = []
 
     def see(self, output: float, acted: float) -> None:
-        """Update the model by a sample of the output, and by the input ``acted`` since the last."""
+        """Update the model with a sample of the output, and the input since the last sample."""
         known = self._regressors(self._outputs, self._acted)
         y, u = output / self._scale[0], acted / self._scale[1]
         if known is not None:
@@ -65,7 +70,7 @@ class Predictor:
         self._acted = [*self._acted, u][-keep:]
 
     def ahead(self, steps: int) -> float:
-        """Return the predicted output ``steps`` samples from now, at least 0."""
+        """Return the predicted output ``steps`` samples ahead, at least 0; 0 without any sample."""
         outputs, acted = list(self._outputs), list(self._acted)
         if not outputs:
             return 0.0
@@ -79,7 +84,10 @@ class Predictor:
         return outputs[-1] * self._scale[0]
 
     def _regressors(self, outputs: list[float], acted: list[float]) -> Numbers | None:
-        """Return the regressors of the next output; ``None`` while there are too few samples."""
+        """Return the regressors of the next output: past outputs, past inputs, and 1.
+
+        Returns None while there are too few samples.
+        """
         if len(outputs) < self._order or len(acted) < self._inputs + self._dead:
             return None
         late = acted[: len(acted) - self._dead]

@@ -29,7 +29,7 @@ import numpy as np
 
 from eastwest.models.delay import Linear, Numbers, integrate, positive
 
-#: Two numbers: levels of the quantised QCN feedback, and cycles of fast recovery.
+#: Number of levels of the quantised QCN feedback, and number of cycles of fast recovery.
 _LEVELS, _RECOVERY = 63, 5
 
 
@@ -64,24 +64,27 @@ class Qcn:
 
     @property
     def _recovering(self) -> float:
-        """Number of steps of fast recovery per packet sent."""
+        """Mean number of steps of λ towards θ (half of the way) per packet sent, while F > 0."""
         return float(self.sampled / ((1 - self.sampled) ** (-1 / self.sampled) - 1))
 
     @property
     def _growing(self) -> float:
-        """Increase of the target rate, in packets/s, per packet sent."""
+        """Mean increase of the target rate, in packets/s, per packet sent, while F > 0."""
         share = (1 - self.sampled) ** (_RECOVERY / self.sampled)
         return float(share * self.increase_pps * self.sampled)
 
     def equilibrium(self) -> tuple[float, float, float]:
-        """Return the equilibrium: queue in packets, current and target rate in packets/s."""
+        """Return the equilibrium (queue, current rate, target rate), in packets and packets/s."""
         rate = self.capacity_pps / self.flows
         above = self._growing / self.sampled
         feedback = above / 2 * self._recovering / (self.gain * rate * self.sampled)
         return self.set_point + feedback, rate, rate + above
 
     def linear(self) -> Linear:
-        """Return the linear model (queue, current rate, target rate), opened at the feedback."""
+        """Return the linear model with the states queue, current rate and target rate.
+
+        The loop is opened at the feedback.
+        """
         queue, rate, _ = self.equilibrium()
         cut, s, recover = self.gain, self.sampled, self._recovering
         feedback = queue - self.set_point
@@ -103,8 +106,9 @@ class Qcn:
         )  # fmt: skip
 
     def play(self, end_s: float, start: float = 2.0) -> tuple[Numbers, Numbers]:
-        """Return times (s) and states (times, 3): queue, current rate and target rate of a source.
+        """Return times in s, and states, array (times, 3), of an integration until ``end_s``.
 
+        The states are the queue (packets), and current and target rate of a source (packets/s).
         Both rates begin at ``start`` times the fair rate; the queue begins empty.
         """
         rate = start * self.capacity_pps / self.flows

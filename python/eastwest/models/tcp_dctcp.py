@@ -64,12 +64,15 @@ class Dctcp:
         return self.base_rtt_s + self.threshold / self.capacity_pps
 
     def equilibrium(self) -> tuple[float, float]:
-        """Return mean window W = R C/N in packets, and mean share of marks p = √(2/W)."""
+        """Return (mean window W = R C/N in packets, mean share of marked packets p = √(2/W))."""
         window = self.rtt_s * self.capacity_pps / self.flows
         return window, min(1.0, math.sqrt(2 / window))
 
     def linear(self) -> Linear:
-        """Return the linear loop (queue, window, α), with a gain of 1 instead of step marking."""
+        """Return the linear model with the states queue, window and α.
+
+        Instead of step marking, the share of marks is the deviation of the queue (gain 1).
+        """
         window, mark = self.equilibrium()
         rtt, n = self.rtt_s, self.flows
         now = np.array(
@@ -86,7 +89,10 @@ class Dctcp:
         )  # fmt: skip
 
     def described(self) -> tuple[float, float]:
-        """Return amplitude (peak to peak, packets) and period (s) by the describing function."""
+        """Return (amplitude from peak to peak in packets, period in s) by the describing function.
+
+        Without an oscillation, the result is (0, NaN).
+        """
         loop = self.linear()
         omega = np.geomspace(1e-3 / self.rtt_s, 10 / self.rtt_s, 20_000)
         gain = loop.gain(omega)
@@ -101,7 +107,11 @@ class Dctcp:
         return 2 * float(amplitude), 2 * math.pi / float(omega[place])
 
     def play(self, end_s: float) -> tuple[Numbers, Numbers]:
-        """Return times (s) and states (times, 3) from near the equilibrium: queue, window, α."""
+        """Return times in s, and states, array (times, 3), of an integration until ``end_s``.
+
+        The states are queue and window (packets), and α. The queue begins at the threshold, window
+        and α at their means.
+        """
         window, mark = self.equilibrium()
         n, c, base, g, k = (
             self.flows, self.capacity_pps, self.base_rtt_s, self.gain, self.threshold,
@@ -117,7 +127,10 @@ class Dctcp:
         return integrate(flow, start, lambda _: delay_s, end_s, delay_s / 100, [0.0, 1.0, 0.0])
 
     def cycle(self, rounds: float = 300.0) -> Cycle:
-        """Return the limit cycle: the second half of an integration over ``rounds`` round trips."""
+        """Return the limit cycle, from the second half of an integration.
+
+        The integration has a length of ``rounds`` round trips.
+        """
         times, states = self.play(rounds * self.rtt_s)
         half = len(times) // 2
         queue = states[half:, 0]

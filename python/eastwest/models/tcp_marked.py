@@ -61,19 +61,25 @@ class TcpMarked:
 
     @property
     def most_pps(self) -> float:
-        """Greatest rate of all flows together in packets per second: twice the capacity."""
+        """Maximum rate of all flows together, in packets per second: twice the capacity."""
         return 2 * self.capacity_pps
 
     def taken(self, rate_pps: float, share: float) -> float:
-        """Return the reduction μ = Λ² p/(2N) of the rate's growth by marks, in packets/s²."""
+        """Return the reduction μ = Λ² p/(2N) of the growth of the rate by marks, in packets/s².
+
+        ``rate_pps`` is Λ, the rate of all flows; ``share`` is p, the share of marked packets.
+        """
         return rate_pps**2 * share / (2 * self.flows)
 
     def share_for(self, rate_pps: float, taken: float) -> float:
-        """Return the share of marks (0 to 1) that reduces the rate's growth by ``taken``."""
+        """Return the share of marks (0 to 1) that reduces the growth of the rate by ``taken``.
+
+        ``taken`` is in packets/s²; ``rate_pps`` is the rate of all flows.
+        """
         return min(1.0, max(0.0, 2 * self.flows * taken / max(1.0, rate_pps) ** 2))
 
     def linear(self) -> Delayed:
-        """Return the plant near its equilibrium, from the share of marks to the queue."""
+        """Return the linear plant near its equilibrium: input share of marks, output queue."""
         rtt, n, c = self.rtt_s, self.flows, self.capacity_pps
         now = np.array([[-1 / rtt, 1.0], [0.0, -2 * n / (rtt**2 * c)]])
         marks = np.array([[0.0], [-(c**2) / (2 * n)]])
@@ -88,7 +94,10 @@ class TcpMarked:
         )
 
     def scales(self) -> Scales:
-        """Return units for synthesis: bandwidth-delay product (queue), 2/W (marks), capacity."""
+        """Return units for H∞ synthesis: bandwidth-delay product (queue), 2/W (share of marks).
+
+        The unit of the load is the capacity.
+        """
         one = self.capacity_pps * self.rtt_s
         return Scales(np.array([one]), np.array([2 / self.window]), np.array([self.capacity_pps]))
 

@@ -25,7 +25,7 @@ from eastwest.models.delay import Linear, Numbers, integrate, positive
 
 @dataclass(frozen=True)
 class Red:
-    """Parameters of RED, in packets; defaults as in the simulator."""
+    """Parameters of RED (thresholds ``least`` and ``most`` in packets), as in the simulator."""
 
     least: float = 5.0
     most: float = 15.0
@@ -44,7 +44,7 @@ class Red:
             raise ValueError("RED's weight and probability must be above 0 and at most 1")
 
     def of(self, average: float) -> float:
-        """Return the share of packets that are marked at an average queue (packets).
+        """Return the marking probability at an average queue (packets).
 
         With uniform gaps (``even``), gaps between marks are 1 to 1/p, with a mean of (1/p + 1)/2.
         """
@@ -61,7 +61,10 @@ class Red:
         return 1.0
 
     def slope(self, average: float) -> float:
-        """Return the derivative of the share of marked packets by the average queue (packets)."""
+        """Return the derivative of the marking probability with respect to the average queue.
+
+        Its unit is 1/packet.
+        """
         share = self._drawn(average)
         return self._rise(average) * (2 / (1 + share) ** 2 if self.even else 1)
 
@@ -90,15 +93,19 @@ class TcpRed:
 
     @property
     def _averaging(self) -> float:
-        """Cut-off frequency of RED's average, per second; without averaging 100 × link rate."""
+        """Rate K in 1/s at which RED's average follows the queue.
+
+        With a weight of 1 (no averaging), it is 100 times the link rate in packets/s.
+        """
         if self.red.weight >= 1:
             return 100 * self.capacity_pps
         return -self.capacity_pps * math.log1p(-self.red.weight)
 
     def equilibrium(self) -> tuple[float, float, float, float]:
-        """Return the equilibrium: queue and window in packets, mark probability, round trip in s.
+        """Return the equilibrium (queue, window, marking probability, round trip).
 
-        Raises ``ValueError`` where the flows need more marks than RED makes.
+        Queue and window are in packets, the round trip in s. Raises ``ValueError`` if the flows
+        need a higher marking probability than RED reaches.
         """
         red = self.red
         low, high = red.least, 2 * red.most if red.gentle else red.most
@@ -114,7 +121,7 @@ class TcpRed:
         return high, rtt_s * self.capacity_pps / self.flows, red.of(high), rtt_s
 
     def _needed(self, queue: float) -> float:
-        """Return the mark probability 2/W² with which the flows keep this queue (packets)."""
+        """Return the marking probability 2/W² at which the flows hold the queue at ``queue``."""
         window = (self.base_rtt_s + queue / self.capacity_pps) * self.capacity_pps / self.flows
         return 2 / window**2
 
@@ -122,7 +129,10 @@ class TcpRed:
         return self.red.of(queue) - self._needed(queue)
 
     def linear(self) -> Linear:
-        """Return the linear model (queue, window, average), opened at the mark probability."""
+        """Return the linear model with the states queue, window and RED's average.
+
+        The loop is opened at the marking probability.
+        """
         queue, window, _, rtt = self.equilibrium()
         n, c, k = self.flows, self.capacity_pps, self._averaging
         slow = n / (rtt**2 * c)
@@ -137,9 +147,10 @@ class TcpRed:
     def play(
         self, end_s: float, start: tuple[float, float] | None = None
     ) -> tuple[Numbers, Numbers]:
-        """Return times (s) and states (times, 3) from ``start``: queue, window, average.
+        """Return times in s, and states, array (times, 3), of an integration until ``end_s``.
 
-        ``start`` is (queue, window), by default 10 % above the equilibrium.
+        The states are queue, window and RED's average, in packets. ``start`` is (queue, window), by
+        default 10 % above the equilibrium; the average begins at the queue.
         """
         queue, window, _, rtt = self.equilibrium()
         begin_queue, begin_window = start or (1.1 * queue, 1.1 * window)

@@ -37,7 +37,10 @@ def default_folder(spec: Spec) -> Path:
 
 
 def sentence(plan: Plan, jobs: int) -> str:
-    """Return one line of text on the planned runs of an optimisation and their time."""
+    """Return one line of text: the number of points and runs of a search, and their time.
+
+    ``jobs`` is the number of processes.
+    """
     number = count(plan.proposals)
     what = f"all {number} points of the space" if plan.exhaustive else f"{number} proposals"
     runs = f"up to {count(plan.runs)} runs"
@@ -64,10 +67,12 @@ def run(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> OptimizeResult:
-    """Search the space, write the folder of results and return it.
+    """Search the space, write the result folder ``out`` and return this folder.
 
-    Raises ``InputError`` where the file or its scenario is not valid, or where a search of more
-    than eight hours is not confirmed.
+    ``confirm`` returns whether a search of more than eight hours may start, and ``announce`` is
+    called before each search; both get the ``Plan`` and the number of processes. ``say`` is called
+    with messages for the user. Raises ``InputError`` if the search is not confirmed, or if the
+    baseline fails.
     """
     if dask is not None and jobs is not None:
         raise InputError(BOTH)
@@ -119,9 +124,9 @@ def optimize(
 ) -> OptimizeResult:
     """Search for the best settings of a scenario under limits; ``source`` is an optimisation file.
 
-    ``recommended`` of the result is the recommended point with its settings, and the changes
-    against the baseline with their intervals. It is None where no point keeps the limits;
-    ``summary["reason"]`` has the reason. Runs in the store are not simulated again, so a second
+    ``recommended`` of the result is the recommended point with its settings, and its changes
+    against the baseline with intervals. It is None if no point keeps the limits;
+    ``summary["reason"]`` has the reason. Runs in the run store are not simulated again, so a second
     call continues an interrupted search. The other arguments are those of ``eastwest.sweep``.
 
     Raises ``InputError`` for an invalid file (``ProblemsError``, a subclass, lists all problems),

@@ -1,4 +1,4 @@
-"""Checks of an optimisation file: the scenario is checked with the values of each axis."""
+"""Checks of an optimisation file: its settings, stages and goals are checked in the scenario."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _MOST_CHECKED = 200
 
 
 def load(origin: str | Path) -> Spec:
-    """Read and check an optimisation file; raise ``ProblemsError`` with all of its problems."""
+    """Return the content of an optimisation file, after a check of its settings in the scenario.
+
+    Without goals in the file, the result has the goals of the scenario. Raises ``ProblemsError``
+    with at most 50 problems.
+    """
     spec, problems = read(origin)
     if problems and spec.own_goals:
         raise ProblemsError(problems[:MOST_PROBLEMS])
@@ -42,7 +46,7 @@ def load(origin: str | Path) -> Spec:
 
 
 def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
-    """Return an optimisation with its own or its scenario's goals, and the problems of goals."""
+    """Return (optimisation with its own goals or those of the scenario, problems of the goals)."""
     settings = overrides(spec, spec.stages[-1], spec.baseline.settings)
     if not spec.own_goals:
         if problems := form.problems_of(source, settings):
@@ -56,21 +60,24 @@ def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
 
 
 def source_of(spec: Spec) -> Source:
-    """Return an optimisation's scenario: a file beside the optimisation file, or a shipped one."""
+    """Return the scenario of an optimisation: a file beside the optimisation file, or shipped."""
     beside = spec.base_dir / spec.scenario
     return load_source(beside if beside.exists() else spec.scenario)
 
 
 def overrides(spec: Spec, stage: Stage, settings: Settings) -> core.Overrides:
-    """Return all settings of a point at a stage; settings of the stage override the others."""
+    """Return all settings of a point at a stage as (path, text): [set], then point, then stage.
+
+    ``settings`` are the settings of the point; later settings override earlier ones.
+    """
     parts: tuple[dict[str, Any], ...] = (spec.settings, settings, stage.settings)
     return [(path, text(value)) for part in parts for path, value in part.items()]
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
-    """Yield (stage, settings) that together have all stages, candidates and values of axes.
+    """Yield (stage, settings of a point) such that each stage, candidate and value occurs once.
 
-    Of an axis with bounds there are only the two bounds, of a list of values at most 200.
+    An axis with bounds has only the two bounds, an axis with listed values at most 200 values.
     """
     for stage in spec.stages:
         yield stage, spec.baseline.settings
@@ -84,9 +91,9 @@ def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
 
 
 def _with(space: Space, number: int, choice: int) -> Settings:
-    """Return a point with choice ``choice`` on axis ``number``, whose condition (``when``) holds.
+    """Return the settings of a point with choice ``choice`` on the axis ``number``.
 
-    Every other axis has the first value with which this condition holds.
+    Every other axis has the first value with which the condition (``when``) of this axis holds.
     """
     wanted = dict(space.axes[number].when)
     for axis in reversed(space.axes[:number]):

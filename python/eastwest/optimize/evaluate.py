@@ -1,4 +1,4 @@
-"""Evaluation of points: their runs come from the store, or are executed by a pool of processes.
+"""Evaluation of points: runs are read from the run store, or executed by a pool of processes.
 
 The result does not depend on the order in which runs finish. If a run fails, or its process dies
 repeatedly, only the point of this run fails.
@@ -22,7 +22,7 @@ from eastwest.sweep.worker import Event
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one run, or the reason why the run has no result."""
+    """Result of one run, or the reason why there is none; ``key`` is the key in the run store."""
 
     key: str
     result: Result | None
@@ -60,9 +60,10 @@ class Evaluator(Executor[int]):
     def measure(
         self, points: Sequence[core.Overrides], seeds: Sequence[int]
     ) -> list[dict[int, Outcome]]:
-        """Run each point with each seed; return outcomes by seed, in the order of the points.
+        """Run each point with each seed; return one mapping from seed to outcome for each point.
 
-        Raises ``SweepStoppedError`` where files cannot be written.
+        Each of ``points`` is a list of overrides. Raises ``SweepStoppedError`` where files cannot
+        be written.
         """
         found: list[dict[int, Outcome]] = [{} for _ in points]
         for place, overrides in enumerate(points):
@@ -86,11 +87,11 @@ class Evaluator(Executor[int]):
         return found
 
     def typical_s(self) -> float | None:
-        """Return the median wall time of the runs executed so far in s; None before the first."""
+        """Return the median wall time in s of the runs executed so far; None before the first."""
         return statistics.median(self._walls) if self._walls else None
 
     def _known(self, key: str) -> Outcome | None:
-        """Return the outcome (result or failure) of a run if the store has it, else None."""
+        """Return the outcome of a run from the run store, and count it; None if it is unknown."""
         result, message = self.known(key)
         if result is not None:
             self.reused += 1
@@ -101,7 +102,7 @@ class Evaluator(Executor[int]):
         return Outcome(key, None, message)
 
     def _over(self, run: Run[int], event: Event) -> Outcome:
-        """Return the outcome of a run that has ended, and count it."""
+        """Return the outcome of a run that was executed, and count it as made or failed."""
         result = self.stored(run.key) if event.what == "done" else None
         if result is None:
             self.failed += 1

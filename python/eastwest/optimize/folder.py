@@ -5,8 +5,8 @@ The folder has ``optimize.toml`` and ``scenario.toml`` (as given), ``summary.jso
 no point keeps the limits), the files that this scenario reads, ``front.svg`` (with two or more
 goals), and
 
-* ``points.parquet``: one row per point: name, origin, settings, last stage, and for every goal and
-  limit the mean at that stage with its interval, and its change against the baseline;
+* ``points.parquet``: one row per point: name, origin, settings, last stage, and for the metric of
+  every goal and limit the mean at this stage with its interval, and the change from the baseline;
 * ``runs.parquet``: one row per stage, point and seed, with ``key`` in the store, ``digest`` and
   every metric.
 """
@@ -62,7 +62,10 @@ class OptimizeResult:
 
     @property
     def recommended(self) -> dict[str, Any] | None:
-        """The recommended point with its settings; None where no point keeps the limits."""
+        """The recommended point as a mapping, with its settings; None if no point keeps the limits.
+
+        Its keys are those of a finalist in ``summary.json``.
+        """
         found: dict[str, Any] | None = self.summary["recommended"]
         return found
 
@@ -96,12 +99,18 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 def target(out: Path, force: bool) -> NewFolder:
-    """Return the writer of the folder of an optimisation at ``out``; nothing is written yet."""
+    """Return the writer of an optimisation's result folder ``out``; nothing is written yet.
+
+    ``force``: whether an earlier optimisation is replaced.
+    """
     return NewFolder(out, force, "an optimisation", "optimize.toml", parents=True)
 
 
 def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
-    """Write the folder of an optimisation under a temporary name, and rename it at the end."""
+    """Write the result folder of an optimisation and return it.
+
+    The folder has a temporary name until it is complete.
+    """
     with kept.writing(place.out.absolute()), place.begin() as partial:
         _fill(partial.path, search, verdict)
         place.place(partial.path)
@@ -109,7 +118,7 @@ def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
 
 
 def _fill(folder: Path, search: Search, verdict: Verdict) -> None:
-    """Write all files of an optimisation into its folder."""
+    """Write all files of an optimisation into ``folder``."""
     from eastwest.plot.front import draw  # noqa: PLC0415  slow to load
 
     summary = summary_of(search, verdict)
@@ -126,7 +135,10 @@ def _fill(folder: Path, search: Search, verdict: Verdict) -> None:
 
 
 def _recommended(search: Search, verdict: Verdict, folder: Path) -> None:
-    """Write the scenario with the recommended settings, so that it can be run alone."""
+    """Write ``recommended.toml`` and the files that it reads, so that it can be run alone.
+
+    Nothing is written if no point is recommended.
+    """
     if verdict.recommended is None:
         return
     source, last = search.evaluator.source, search.spec.stages[-1]
@@ -266,7 +278,10 @@ def _shown(settings: Mapping[str, Any], path: str) -> str:
 
 
 def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]:
-    """Return the columns of a metric for a point, at its last stage; None without a measurement."""
+    """Return mean, interval and change of a metric at the last stage of a point, by column.
+
+    The values are None for a point without a measurement.
+    """
     empty = dict.fromkeys([metric, f"{metric}.low", f"{metric}.high", f"{metric}.change"], None)
     if not point.runs:
         return dict.fromkeys(empty)
@@ -284,7 +299,7 @@ def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]
 
 
 def runs_table(search: Search) -> pl.DataFrame:
-    """Return the frame of ``runs.parquet``: one row per stage, point and seed that succeeded."""
+    """Return the frame of ``runs.parquet``: one row per successful run (stage, point and seed)."""
     import polars as pl  # noqa: PLC0415  large
 
     rows: list[dict[str, Any]] = []

@@ -1,13 +1,13 @@
-"""Search of an optimisation: proposals in batches, of which the best go through all stages.
+"""Search of an optimisation: points are proposed in batches, and the best go through all stages.
 
-1. The baseline and the candidates of a file are measured at every stage: all other points are
-compared with the baseline, and the duration of its runs gives an estimate of the search.
+1. The baseline and the candidates of a file are measured at every stage. All other points are
+compared with the baseline, and the wall time of its runs gives an estimate for the search.
 
-2. Proposals are measured at the first, cheapest stage. Where the space has no more points than the
+2. Proposals are measured at the first, cheapest stage. If the space has no more points than the
 allowed proposals, all points are measured. Otherwise Optuna's tree-structured Parzen estimator
 proposes points (Bergstra et al. 2011; with limits: Watanabe and Hutter 2023), in batches of a fixed
-size. It learns from a batch when all points of the batch are measured, in the order of the
-proposals. Therefore its proposals depend on the seed, and not on the number of concurrent runs.
+size. The estimator learns from a batch when all points of the batch are measured, in the order of
+the proposals. So the proposals depend on the seed, and not on the number of concurrent runs.
 Runs are read from the store, so that an interrupted search proposes the same points and continues.
 
 3. Successive halving (Jamieson and Talwalkar 2016): the best points of each stage enter the next
@@ -55,7 +55,7 @@ class Point:
     name: str
     origin: str
     settings: Settings
-    #: Metrics of the point's runs: by number of the stage, then by seed, then by name.
+    #: Metrics of the point's runs: number of the stage → seed → name of the metric → value.
     runs: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
     outcomes: dict[int, dict[int, Outcome]] = field(default_factory=dict)
     #: Reason why a run of the point failed; empty if none failed.
@@ -75,8 +75,8 @@ class Plan:
     exhaustive: bool
     #: Number of all runs, including the finished runs of the baseline.
     runs: int
-    #: Number of ``runs`` that are finished or in the store, without runs of points that Optuna will
-    #: propose.
+    #: Number of ``runs`` that are finished or in the run store. Runs of points that Optuna will
+    #: propose are not counted, because these points are not known yet.
     reused: int
     #: Wall time in s of all ``runs`` but ``reused``, estimated from the runs of the baseline.
     work_s: float
@@ -85,7 +85,7 @@ class Plan:
 
 
 class Search:
-    """An optimisation, with all points measured so far."""
+    """Search of one optimisation: its file, its evaluator, and all points measured so far."""
 
     def __init__(self, spec: Spec, evaluator: Evaluator) -> None:
         self.spec = spec
@@ -110,13 +110,17 @@ class Search:
         return self.points[0]
 
     def run(self, announce: Callable[[Plan], None]) -> None:
-        """Execute the search. Raises ``InputError`` where the baseline fails or lacks a metric."""
+        """Execute the search; ``announce`` gets the plan after the runs of the baseline.
+
+        Raises ``InputError`` if the baseline fails, or if a run lacks a metric of a goal or limit.
+        """
         study = None if self.exhaustive else _study(self.spec)
         for stage in range(len(self.spec.stages)):
             self._measure(self.points[:1], stage)
         if self.baseline.failure:
             raise InputError(
-                f"the baseline fails, so that no point can be compared: {self.baseline.failure}"
+                f"a run of the baseline fails, so that no point can be compared with the baseline: "
+                f"{self.baseline.failure}"
             )
         announce(self._plan())
         for stage in range(len(self.spec.stages)):
@@ -133,19 +137,25 @@ class Search:
     # Comparison of points
 
     def order(self, stage: int, points: Sequence[Point]) -> list[Point]:
-        """Return the points that were measured at a stage, from the best to the worst."""
+        """Return the points without failures, from the best to the worst at a stage.
+
+        All of them must have been measured at the stage.
+        """
         standings = [self.standing(point, stage) for point in points if not point.failure]
         return [self.points[s.number] for s in judge.order(standings)]
 
     def standing(self, point: Point, stage: int) -> judge.Standing:
-        """Return the values by which a point is ordered at a stage: missed limits, then goals."""
+        """Return the values by which a point is ordered at a stage.
+
+        Points are ordered by the sum of the distances from missed limits, and then by the goals.
+        """
         missed = sum(max(0.0, each.missed) for each in self.kept(point, stage))
         return judge.Standing(
             point.number, judge.values(self.spec.goals, point.runs[stage]), missed
         )
 
     def kept(self, point: Point, stage: int) -> list[judge.Kept]:
-        """Return the result of each limit at a point: whether met, and the distance as a share."""
+        """Return the result of each limit at a stage: kept or missed, and the distance."""
         base = self.baseline.runs[stage]
         return [
             judge.kept(limit, point.runs[stage], base, self.spec.confidence)
@@ -173,7 +183,10 @@ class Search:
             self._walls[number] = sum(walls) / len(walls)
 
     def _metrics_of(self, outcome: Outcome) -> dict[str, float]:
-        """Return the metrics of a run by name; raise ``InputError`` if one of a goal is missing."""
+        """Return the metrics of a run by name.
+
+        Raises ``InputError`` if a metric of a goal or limit is missing.
+        """
         assert outcome.result is not None
         metrics = metrics_of(outcome.result, 0)
         for name in self._metrics:
@@ -214,7 +227,7 @@ class Search:
         )
 
     def _stored(self, stage: Stage, settings: Settings) -> int:
-        """Return the number of runs of a point at a stage that the store has."""
+        """Return the number of runs of a point at a stage whose results are in the run store."""
         try:
             wanted = plan(self.evaluator.source, overrides(self.spec, stage, settings))
         except core.scenario_error():
@@ -222,7 +235,10 @@ class Search:
         return sum(self.evaluator.known(wanted.key(seed))[0] is not None for seed in stage.seeds)
 
     def _runs_from(self, first: int, points: int) -> int:
-        """Return the number of runs from stage ``first`` on; the stage before has ``points``."""
+        """Return the number of runs of stage ``first`` and later stages.
+
+        ``points`` is the number of points of the stage before ``first``.
+        """
         runs = 0
         for stage in self.spec.stages[first:]:
             points = self.spec.stages[first - 1].kept(points)
@@ -286,7 +302,7 @@ class Search:
         study.tell(trial, list(judge.values(self.spec.goals, point.runs[0])))
 
     def _stage_correlation(self, stage: int, points: Sequence[Point]) -> float | None:
-        """Return the rank correlation of the scores of points at a stage and at the next."""
+        """Return the rank correlation of the scores of points at a stage and at the next stage."""
         both = [p for p in points if not p.failure]
         ranks = [
             [judge.mean_score(self.spec.goals, p.runs[s], self.baseline.runs[s]) for p in both]
@@ -328,7 +344,7 @@ def stage_name(stage: Stage) -> str:
 
 
 def versions() -> dict[str, Any]:
-    """Return the versions of the packages that decide which points are proposed."""
+    """Return the versions of the packages on which the proposals depend, by name."""
     try:
         import optuna  # noqa: PLC0415  an extra that only this needs
     except ImportError:

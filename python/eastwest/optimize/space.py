@@ -1,8 +1,9 @@
 """Search space of an optimisation: axes, conditions under which an axis is used, and points.
 
-An axis has a list of values, or two bounds. Between bounds, it has 50 steps with values of three
-significant digits, so that proposals are readable and can be equal to earlier proposals. An axis
-with a condition (``when``) is used only in points where other axes have the wanted values.
+An axis has a list of values, or two bounds. Between the bounds, the axis has 50 steps with values
+of three significant digits, so that values are readable and proposals can be equal to earlier
+proposals. An axis with a condition (``when``) is used only in points where other axes have the
+wanted values.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis of the search space: settings that are chosen together."""
+    """Axis of the search space: one or more settings (``paths``) that are chosen together."""
 
     paths: tuple[str, ...]
     #: Values to choose from, one row for each choice; empty for an axis with bounds.
     rows: tuple[tuple[Any, ...], ...]
-    #: Lower and upper bound, and whether the scale is logarithmic; None with listed values.
+    #: (lower bound, upper bound, whether the scale is logarithmic); None with listed values.
     span: tuple[Bound, Bound, bool] | None = None
     #: Short names of the choices; empty if they have no names.
     names: tuple[str, ...] = ()
-    #: Condition for the use of the axis: allowed values (texts) of settings of other axes, by path.
+    #: Condition for the use of the axis: allowed values, as texts, of earlier axes, by path.
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -43,7 +44,7 @@ class Axis:
 
     @property
     def ordered(self) -> bool:
-        """Whether choices have an order: the axis has bounds, or 3 or more ascending numbers."""
+        """Whether the choices have an order: the axis has bounds, or at least 3 rising numbers."""
         if self.span is not None:
             return True
         bounds = [Bound.read(row[0]) for row in self.rows] if len(self.paths) == 1 else []
@@ -54,21 +55,21 @@ class Axis:
         return all(same_kind(a, b) and a.number < b.number for a, b in pairs)
 
     def row(self, choice: int) -> tuple[Any, ...]:
-        """Return the values of one choice on the axis, in the order of ``paths``."""
+        """Return the values of choice number ``choice`` (from 0), in the order of ``paths``."""
         if self.span is None:
             return self.rows[choice]
         low, high, log = self.span
         return (between(low, high, [choice / STEPS], log, _DIGITS)[0],)
 
     def counts(self, settings: Settings) -> bool:
-        """Whether the condition of the axis holds, given the settings chosen on earlier axes."""
+        """Whether the condition of the axis holds; ``settings`` are those of earlier axes."""
         return all(
             path in settings and text(settings[path]) in wanted
             for path, wanted in self.when.items()
         )
 
     def say(self, choice: int) -> str:
-        """Return the settings of one choice on the axis as text, for messages and tables."""
+        """Return choice number ``choice`` as text, by its name or its values."""
         return self.names[choice] if self.names else ", ".join(text(v) for v in self.row(choice))
 
 
@@ -84,14 +85,14 @@ class Space:
         return [path for axis in self.axes for path in axis.paths]
 
     def count(self, most: int) -> int:
-        """Return the number of points; ``most`` + 1 where there are more than ``most``."""
+        """Return the number of points in the space, but at most ``most`` + 1."""
         return sum(1 for _ in itertools.islice(self.every(), most + 1))
 
     def point(self, choose: Callable[[int, Axis], int]) -> tuple[Settings, dict[int, int]]:
-        """Return a point: its settings by path, and its choices by the number of the axis.
+        """Return a point: (settings by path, number of the choice by number of the axis).
 
-        ``choose`` returns the number of the choice on an axis; it is called for each axis whose
-        condition holds.
+        ``choose`` is called with (number of the axis, axis) for each axis whose condition holds,
+        and returns the number of the choice.
         """
         settings: Settings = {}
         choices: dict[int, int] = {}
@@ -102,7 +103,7 @@ class Space:
         return settings, choices
 
     def every(self) -> Iterator[tuple[Settings, dict[int, int]]]:
-        """Yield (settings, choices) of all points of the space; the last axis changes fastest."""
+        """Yield (settings, choices) of all points, as ``point``; the last axis changes fastest."""
         yield from self._below({}, {})
 
     def _below(
@@ -118,7 +119,10 @@ class Space:
             yield from self._below({**settings, **added}, {**choices, number: choice})
 
     def _skipped(self, settings: Settings, choices: dict[int, int]) -> list[int]:
-        """Return the numbers of unused axes directly after the last axis with a choice."""
+        """Return the numbers of the axes after the last choice, up to the next axis that is used.
+
+        These axes are not used because their conditions do not hold for ``settings``.
+        """
         found, number = [], max(choices, default=-1) + 1
         while number < len(self.axes) and not self.axes[number].counts(settings):
             found.append(number)
@@ -126,7 +130,7 @@ class Space:
         return found
 
     def say(self, choices: Mapping[int, int]) -> str:
-        """Return the settings of a point as text, for messages and tables."""
+        """Return a point as text; ``choices`` has the choices by number of the axis."""
         parts = []
         for number, choice in sorted(choices.items()):
             axis = self.axes[number]

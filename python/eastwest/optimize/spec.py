@@ -1,4 +1,4 @@
-"""Reader of optimisation files: space, goals, limits and stages; all problems at once.
+"""Reader of optimisation files, which reports all problems of a file at once.
 
 The file is TOML in the style of sweep files, with the same forms of an axis
 (``eastwest.sweep.axes``); docs/guide/optimize.md explains it by an example. This module finds
@@ -27,8 +27,8 @@ from eastwest.sweep.values import Bound, text
 SCHEMA = 1
 #: Default number of proposed points (``search.trials``).
 DEFAULT_TRIALS = 60
-#: Default number of points that are proposed before the search learns from them (``search.batch``).
-#: Proposals are therefore equal for any number of processes.
+#: Default number of points that are proposed before the search learns from their results
+#: (``search.batch``).
 DEFAULT_BATCH = 10
 MOST_TRIALS = 10_000
 _MOST_SEEDS = 1000
@@ -57,11 +57,11 @@ class Named:
 
 @dataclass(frozen=True)
 class Stage:
-    """Stage of a search: seeds and settings of its runs, and how many points enter the next."""
+    """Stage of a search: seeds and settings of the runs, and how many points enter the next."""
 
     name: str
     seeds: tuple[int, ...]
-    #: Number of points that enter the next stage; below 1, their share of the points of this stage.
+    #: Number of points that enter the next stage, or (below 1) the share of points that enter it.
     keep: float
     settings: dict[str, Any]
 
@@ -95,7 +95,10 @@ class Spec:
 
 
 def read(source: str | Path) -> tuple[Spec, list[Problem]]:
-    """Read an optimisation file; return its valid content, and all problems."""
+    """Read an optimisation file; return (valid content, problems of the file).
+
+    ``source`` is a path or the name of a shipped file.
+    """
     path = find_file(source, "optimisation")
     content, text = read_file(path)
     table = Table(content)
@@ -134,7 +137,7 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
 
 
 def _axes(table: Table) -> tuple[Axis, ...]:
-    """Return the valid axes of a file, and check that conditions name earlier axes."""
+    """Return the valid axes of a file; add problems of axes and their conditions to ``table``."""
     entries = table.tables("axis", _AXIS_KEYS)
     if len(entries) > _MOST_AXES:
         table.wrong("axis", None, f"{len(entries)} axes are too many: at most {_MOST_AXES}")
@@ -158,7 +161,10 @@ def _axes(table: Table) -> tuple[Axis, ...]:
 
 
 def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the condition of an axis; ``before`` has the values of earlier axes, by path."""
+    """Return the condition of an axis: allowed values, as texts, by path of an earlier axis.
+
+    ``before`` has the values of earlier axes, by path.
+    """
     given = entry.settings("when", 'a table, such as { "fabric.energy.kind" = "coalescing" }')
     when = {path: tuple(map(text, listed(value))) for path, value in given.items()}
     for path, wanted in when.items():
@@ -174,11 +180,11 @@ def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, 
 def _check_decided_once(
     table: Table, settings: Settings, axes: Sequence[Axis], stages: Sequence[Stage]
 ) -> None:
-    """Add problems of settings that two parts of the file set."""
+    """Add a problem for each setting that two parts of the file set, and if one sets ``seed``."""
     decided = dict.fromkeys(settings, "[set]")
     for path in (path for axis in axes for path in axis.paths):
         if path in decided:
-            table.wrong(path, None, f"is set twice: by {decided[path]} and by an axis")
+            table.wrong(path, None, f"is set twice: by {decided[path]}, and by an axis")
         decided[path] = "an axis"
     for stage in stages:
         for path in stage.settings:
@@ -191,14 +197,14 @@ def _check_decided_once(
 # Goals and limits
 
 
-#: Message where neither the file nor its scenario has a measure to minimise or maximise.
+#: Message if neither the optimisation file nor the scenario has a goal to minimise or maximise.
 MISSING = 'is missing: this file or its scenario needs [goal], such as "latency_us.p99" = "minimal"'
 
 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
     """Return goals and limits of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
 
-    Returns two empty tuples where the file has no such table; the scenario's goals are then used.
+    Returns two empty tuples if the file has none of these tables.
     """
     limits = [_limit(entry) for entry in table.tables("limit", _LIMIT_KEYS)]
     given = table.get("goal")
@@ -235,7 +241,7 @@ def _limit(entry: Table) -> Limit:
     metric = entry.text("metric", wanted='a metric, such as "jobs.makespan_s"')
     given = [key for key in ("at_most", "at_least") if key in entry]
     if len(given) != 1:
-        entry.wrong("at_most", None, "a limit needs either at_most or at_least, not both")
+        entry.wrong("at_most", None, "a limit needs at_most or at_least, and not both")
         return Limit(metric, False, 0.0, False)
     value, least = entry.get(given[0]), given[0] == "at_least"
     bound = Bound.read(value)
@@ -284,7 +290,7 @@ def _stages(table: Table) -> tuple[Stage, ...]:
 
 
 def _keep(entry: Table) -> float:
-    """Return how many points enter the next stage: a number from 1 on, or a share below 1."""
+    """Return how many points enter the next stage: a number from 1 on, or a share up to 1."""
     if isinstance(entry.content.get("keep", "25 %"), str):
         return entry.number("keep", 0.25, 0.001, 1.0)
     return float(entry.integer("keep", None, 1, MOST_TRIALS))

@@ -21,12 +21,15 @@ class Binding:
     text: str
     #: Number of finalists that miss the limit.
     missed_by: int
-    #: Least share by which a finalist misses the limit; None where some finalist meets the limit.
+    #: Least share by which a finalist misses the limit; None if a finalist keeps the limit.
     least: float | None
 
 
 class Verdict:
-    """Verdict of an optimisation: recommended point, front and limits of the last stage."""
+    """Verdict of an optimisation: recommended point, Pareto front and missed limits.
+
+    Only finalists, the points that were measured at the last stage, are considered.
+    """
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -46,7 +49,7 @@ class Verdict:
 
     @cached_property
     def front(self) -> list[Point]:
-        """Pareto front: finalists that miss no limit and that no other finalist dominates."""
+        """Pareto front: finalists that miss no limit, and that no other of them dominates."""
         standings = [self.standings[p.number] for p in self.feasible]
         first = judge.fronts(standings)[0] if standings else []
         return [self.search.points[s.number] for s in first]
@@ -58,10 +61,10 @@ class Verdict:
 
     @cached_property
     def alike(self) -> list[Point]:
-        """Points whose score does not differ significantly from that of the recommended point.
+        """Other points whose score is not significantly worse than that of the recommended point.
 
-        With several goals, points of the Pareto front are compared; with one goal, all points that
-        keep the limits.
+        With several goals, only points of the Pareto front are returned; with one goal, all points
+        that keep the limits.
         """
         chosen = self.recommended
         if chosen is None:
@@ -85,15 +88,18 @@ class Verdict:
         return self.search.baseline.runs[self.last]
 
     def score(self, point: Point) -> float:
-        """Return the mean over the seeds of a point's score; less is better."""
+        """Return the mean score of a point over the seeds of the last stage; less is better.
+
+        The score of a run is the weighted sum of log(goal / baseline) over the goals.
+        """
         return judge.mean_score(self.spec.goals, point.runs[self.last], self._base)
 
     def told(self, point: Point, metric: str) -> judge.Told:
-        """Return a metric at a finalist: its mean, and its change against the baseline."""
+        """Return mean and change (from the baseline) of a metric for a finalist, with intervals."""
         return judge.told(metric, point.runs[self.last], self._base, self.spec.confidence)
 
     def kept(self, point: Point) -> list[judge.Kept]:
-        """Return the result of each limit at a finalist: met or missed, and the distance."""
+        """Return the result of each limit for a finalist: kept or missed, and by how much."""
         return self.search.kept(point, self.last)
 
     @cached_property
@@ -112,7 +118,7 @@ class Verdict:
 
     @cached_property
     def closest(self) -> Point | None:
-        """Finalist that misses the limits by least; None if a finalist keeps all limits."""
+        """Finalist with the least distance from the missed limits; None if one keeps all limits."""
         if self.feasible:
             return None
         return min(
@@ -137,8 +143,8 @@ class Verdict:
         else:
             weighted = len({goal.weight for goal in self.spec.goals}) > 1
             said = (
-                f"Of {_points(len(self.front))} on the front, it has the least product of its "
-                f"ratios goal / baseline{', with their weights' * weighted}."
+                f"Of {_points(len(self.front))} on the front, this point has the least product of "
+                f"the ratios goal / baseline{', with their weights' * weighted}."
             )
         if chosen is self.search.baseline:
             said += " The recommended point is the baseline: no tried point is better."
@@ -174,7 +180,7 @@ class Verdict:
             )
         else:
             limits = "; ".join(b.text for b in self.binding)
-            said = f"Each limit is kept by some point, but none keeps all of them: {limits}."
+            said = f"Each limit is kept by some point, but no point keeps all limits: {limits}."
         closest = self.closest
         if closest is not None:
             missed = [
@@ -186,17 +192,17 @@ class Verdict:
         return said
 
     def beaten(self, candidate: Point) -> list[Point]:
-        """Return the finalists that dominate a candidate; empty if it is no finalist."""
+        """Return the finalists that dominate a candidate; empty if the candidate is no finalist."""
         if candidate.number not in self.standings:
             return []
         ours = self.standings[candidate.number]
         return [p for p in self.finalists if judge.dominates(self.standings[p.number], ours)]
 
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
-        """Return the mean ratio of a goal, recommended point / candidate, minus 1.
+        """Return the relative change of a goal's metric from a candidate to the recommended point.
 
-        The mean and its interval are over the seeds that both points have. None without such seeds,
-        or without a recommended point.
+        It is the mean of (recommended point / candidate − 1), with its interval, over the seeds
+        that both points have. Returns None without common seeds or a recommended point.
         """
         chosen = self.recommended
         if chosen is None:
@@ -212,7 +218,7 @@ class Verdict:
         return paired_interval([a for a, _ in pairs], [b for _, b in pairs], self.spec.confidence)
 
     def candidates(self) -> list[tuple[Point, str]]:
-        """Return each candidate with a sentence on its result."""
+        """Return (candidate, text on the result) for each candidate, such as ``misses …``."""
         found = []
         for point in self.search.points:
             if point.origin != CANDIDATE:
@@ -240,7 +246,7 @@ class Verdict:
         return found
 
     def as_json(self, point: Point) -> dict[str, Any]:
-        """Return a finalist as a JSON object."""
+        """Return a finalist as a JSON object: settings, goals, limits and score."""
         limits = [
             {
                 "limit": limit.text(),

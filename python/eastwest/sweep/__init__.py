@@ -29,7 +29,7 @@ from eastwest.sweep.tables import SweepResult, check_target
 
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
 
-#: Error message for calls with both arguments ``jobs`` and ``dask``.
+#: Error message for a sweep with both ``jobs`` and ``dask``.
 BOTH = (
     "jobs and dask cannot be combined: jobs is the number of processes on this machine, dask the "
     "address of a cluster"
@@ -65,11 +65,12 @@ def prepare(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Driver:
-    """Check a sweep before its first run, and return the ``Driver`` that executes it.
+    """Check a sweep and its result folder ``out``, and return the ``Driver`` that executes it.
 
     ``dask`` is the address of a Dask scheduler, whose workers then execute the runs. ``confirm``
     returns whether a large sweep may start, given its estimated time; ``announce`` is called with
-    the estimate before the first run, and ``say`` with messages for the user.
+    the estimate before the first run, and ``say`` with messages for the user. Raises
+    ``FolderError`` where ``out`` must not be written.
     """
     if dask is not None and jobs is not None:
         raise InputError(BOTH)
@@ -106,22 +107,22 @@ def sweep(
     mechanisms: Sequence[Mechanism] = (),
     progress: Callable[[State], None] | bool | None = None,
 ) -> SweepResult:
-    """Run a sweep and return its folder.
+    """Run a sweep and return its result folder.
 
-    ``source`` is a sweep file or a mapping of the same structure. With ``axes`` (paths and their
-    values), ``source`` is a scenario, as for ``eastwest.run``. ``seeds`` is a number of seeds, a
-    list of seeds, or an adaptive rule; ``set`` are further settings of all points. ``seeds`` and
-    ``set`` override those of the file.
+    ``source`` is a sweep file or a mapping with the keys of a sweep file. With ``axes`` (a list of
+    values for each path), ``source`` is a scenario, as for ``eastwest.run``. ``seeds`` is a number
+    of seeds, a list of seeds, or an adaptive rule; ``set`` has further settings of all points.
+    ``seeds`` and ``set`` override the seeds and settings of the file.
 
     Runs that are in the run store (in the folder ``store``) are not simulated again. ``jobs`` is
     the number of processes (default: one for each core; 0: runs are executed in this process).
-    ``dask`` is the address of a Dask scheduler, whose workers execute the runs instead
-    (docs/guide/cluster.md). ``resume`` continues or extends
-    the sweep of an existing folder; ``force`` replaces the folder; ``retry`` runs failed runs
-    again; ``yes`` confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that
-    the scenario names, as for ``eastwest.run``. ``progress`` is a function that is called with the
-    ``State`` of the sweep, or True, False or None, as for ``eastwest.run``. Failed runs are listed
-    in ``failures`` of the result.
+    ``dask`` is the address of a Dask scheduler, whose workers then execute the runs
+    (docs/guide/cluster.md). ``resume`` continues or extends the sweep of an existing folder;
+    ``force`` replaces the folder; ``retry`` runs failed runs again; ``yes`` confirms a sweep of any
+    size; ``mechanisms`` are the user's own mechanisms that the scenario names, as for
+    ``eastwest.run``. ``progress`` is a function that is called with the ``State`` of the sweep, or
+    True, False or None, as for ``eastwest.run``. Failed runs are listed in ``failures`` of the
+    result.
 
     Raises ``InputError`` for an invalid sweep (``ProblemsError``, a subclass, lists all problems),
     and ``SweepStoppedError`` where files cannot be written.
@@ -151,4 +152,4 @@ def sweep(
 
 
 def _refuse(estimate: Estimate) -> bool:
-    raise InputError(f"this is a large sweep: {estimate.sentence()}; yes=True confirms its start")
+    raise InputError(f"the sweep is large: {estimate.sentence()}; yes=True confirms the start")

@@ -1,4 +1,4 @@
-"""Reader of axes in the files of sweeps and optimisations: a list of values, or a range."""
+"""Reader of the axes in sweep and optimisation files. An axis has a list of values or a range."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows = tuple[tuple[Any, ...], ...]
 
 @dataclass(frozen=True)
 class Form:
-    """An axis of a sweep or optimisation: its settings (``paths``), and values or a range."""
+    """An axis of a file: paths of settings, with values (``rows``) or a range (``span``)."""
 
     paths: tuple[str, ...]
     #: Values of the axis; empty where it has a range (``span``) without a number of values.
@@ -30,13 +30,16 @@ class Form:
 
 
 def form_of(entry: Table) -> Form:
-    """Return an axis of a file; an axis with problems has neither rows nor span."""
+    """Return the axis that a table of the file defines; problems are added to ``entry``.
+
+    An axis whose values or range are wrong has neither rows nor a span.
+    """
     paths = _paths(entry)
     if "values" in entry:
         rows = _listed(entry, paths)
         return Form(paths, rows, None, _names(entry, len(rows)) if rows else ())
     if "names" in entry:
-        entry.wrong("names", None, "needs the key values: names has one text for each value")
+        entry.wrong("names", None, "needs the key values, because each value gets one name")
     span = _span(entry, paths)
     if span is None or "count" not in entry:
         return Form(paths, (), span)
@@ -63,7 +66,7 @@ def _listed(entry: Table, paths: tuple[str, ...]) -> Rows:
     values = entry.get("values")
     for key in ("from", "to", "count", "scale"):
         if key in entry:
-            entry.wrong(key, None, "an axis must have either values, or from and to, not both")
+            entry.wrong(key, None, "is not allowed with values: use either values, or from and to")
     if not isinstance(values, list) or not values or len(values) > MOST_VALUES:
         entry.wrong("values", None, f"must be a list of 1 to {MOST_VALUES:,} values")
         return ()
@@ -77,7 +80,7 @@ def _listed(entry: Table, paths: tuple[str, ...]) -> Rows:
             entry.wrong(f"values.{place}", value, wanted)
             return ()
         if repr(row) in rows:
-            entry.wrong(f"values.{place}", value, "is listed twice: each value must be different")
+            entry.wrong(f"values.{place}", value, "is listed twice: all values must be different")
         rows[repr(row)] = tuple(row)
     return tuple(rows.values())
 
@@ -92,7 +95,7 @@ def _names(entry: Table, count: int) -> tuple[str, ...]:
 def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
     if len(paths) > 1:
         entry.wrong(
-            "path", list(paths), "several paths need the key values: from and to are for one path"
+            "path", list(paths), "has several paths, which need the key values, not from and to"
         )
     log = entry.one_of("scale", ("linear", "log"), "linear") == "log"
     bounds = [bound for key in ("from", "to") if (bound := _bound(entry, key))]
@@ -100,9 +103,9 @@ def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
         return None
     low, high = bounds
     if not same_kind(low, high):
-        entry.wrong("to", high.given, f"must be of the same kind as from, {low.given} ({low.kind})")
+        entry.wrong("to", high.given, f"must be of the same kind as from: {low.given} ({low.kind})")
     elif low.number >= high.number:
-        entry.wrong("to", high.given, f"must be more than from, {low.given}")
+        entry.wrong("to", high.given, f"must be more than from ({low.given})")
     elif log and low.number <= 0:
         entry.wrong("from", low.given, "must be more than 0 on a log scale")
     else:

@@ -1,9 +1,9 @@
-"""Checks of a sweep: problems of its settings, and axes that contradict each other.
+"""Checks of a sweep: problems of its settings, and settings that are set twice.
 
-Every distinct value of every axis (at most 10,000 of each) is checked once, in a scenario in which
-the other axes have their first value. This finds all problems of single settings without checking
-all combinations. A problem that only a combination has is found when this point is resolved, and
-only this point fails.
+Each of the first 10,000 values of every axis is checked once, in a scenario in which the other axes
+have their first value. These checks find the problems of single settings without checking all
+combinations. A problem that only a combination of values has is found later, when the point is
+resolved; only this point fails.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _MOST_CHECKED = 10_000
 
 
 def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Return the sweep of a file or mapping; raise ``ProblemsError`` if it has problems.
+    """Return the sweep of a file or mapping; raise ``ProblemsError`` if the file has problems.
 
-    The error also lists problems that the settings of the file have in the scenario. Without
-    problems of the file, the settings are checked later, by ``check``.
+    The error then also lists problems that the settings of the file have in the scenario. If the
+    file itself has no problems, its settings are not checked here: ``check`` does this later.
     """
     spec, problems = read(origin, changes)
     if not problems:
@@ -47,14 +47,15 @@ def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
 
 
 def no_scenario(error: Exception) -> Problem:
-    """Return the problem of a scenario that cannot be read."""
+    """Return an entry for a list of problems: the scenario cannot be read because of ``error``."""
     return {"path": "scenario", "value": None, "message": str(error), "hint": None}
 
 
 def source_of(spec: Spec) -> Source:
     """Return the scenario of a sweep: a file beside the sweep file, or a shipped one.
 
-    If neither exists, the scenario is in the folder of a finished sweep with this sweep file.
+    If neither exists and the sweep file is in the result folder of a sweep, the scenario is
+    ``scenario.toml`` of this folder. Raises ``FileNotFoundError`` where no scenario is found.
     """
     beside = spec.base_dir / spec.scenario
     if "\n" not in spec.scenario and beside.exists():
@@ -69,13 +70,16 @@ def source_of(spec: Spec) -> Source:
 
 
 def overrides(spec: Spec, values: tuple[Any, ...]) -> core.Overrides:
-    """Return the settings of a point as overrides: first of the sweep, then of its axes."""
+    """Return all settings of a point as (path, text): those of ``[set]``, then those of the axes.
+
+    ``values`` are the values of the axes, in the order of ``spec.paths``.
+    """
     fixed = [(path, text(value)) for path, value in spec.settings.items()]
     return fixed + [(p, text(value)) for p, value in zip(spec.paths, values, strict=True)]
 
 
 def check(spec: Spec, source: Source) -> None:
-    """Raise ``ProblemsError`` with all problems of the settings of a sweep."""
+    """Raise ``ProblemsError`` with at most 50 problems of the settings and goals of a sweep."""
     variants = (overrides(spec, values) for values in _variants(spec))
     problems = [*_contradictions(spec, source.text), *refused(source, variants)]
     if not problems:
@@ -85,7 +89,10 @@ def check(spec: Spec, source: Source) -> None:
 
 
 def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
-    """Yield problems of settings that two parts of a sweep set, and of axes of ``seed``."""
+    """Yield a problem for each setting that is set twice, and where an axis or [set] sets ``seed``.
+
+    A setting is also set twice if one axis sets a table and another a key of this table.
+    """
     named = [(path, f"axis {path}") for path in spec.paths]
     named += [(path, "[set]") for path in spec.settings]
     steps: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -101,12 +108,16 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
     # In sorted order, a path is directly followed by the paths of its table's keys.
     for above, below in pairwise(sorted(steps)):
         if below[: len(above)] == above:
-            message = f"is a part of {steps[above][0]}, which {steps[above][1]} already sets"
+            message = f"is a key of {steps[above][0]}, which {steps[above][1]} already sets"
             yield {"path": steps[below][0], "value": None, "message": message, "hint": None}
 
 
 def _numbered(path: str, scenario: str) -> tuple[str, ...]:
-    """Return the parts of a path, with members of lists of tables by number instead of name."""
+    """Return the parts of a path; the names of tables in a list are replaced by their numbers.
+
+    For example, ``workload.web.load`` becomes (``workload``, ``0``, ``load``) in a scenario whose
+    first workload is named ``web``.
+    """
     try:
         here: Any = tomllib.loads(scenario)
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -125,7 +136,10 @@ def _numbered(path: str, scenario: str) -> tuple[str, ...]:
 
 
 def refused(source: Source, variants: Iterable[core.Overrides]) -> list[Problem]:
-    """Return the problems that the simulator finds in variants of settings, each problem once."""
+    """Return at most 50 problems that the simulator finds in a scenario with ``variants``.
+
+    Each variant is a list of overrides. A problem of several variants is returned once.
+    """
     found: dict[tuple[str, str], Problem] = {}
     for settings in variants:
         result = core.check(source.text, str(source.base_dir), str(shipped.DATA), settings)
@@ -138,7 +152,10 @@ def refused(source: Source, variants: Iterable[core.Overrides]) -> list[Problem]
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Any, ...]]:
-    """Yield points that together have the values of every axis, at most 10,000 of each axis."""
+    """Yield the values of points that together have each of the first 10,000 values of every axis.
+
+    In all points but the first, one axis differs from its first value.
+    """
     first = [axis.values[0] for axis in spec.axes]
     yield tuple(value for row in first for value in row)
     for place, axis in enumerate(spec.axes):

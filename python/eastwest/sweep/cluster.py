@@ -1,10 +1,10 @@
-"""Pool that executes the runs of a sweep on a Dask cluster: sends orders, stores results.
+"""Pool that executes the runs of a sweep on a Dask cluster.
 
 The cluster is already running (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md
 explains how to start one. Workers need only the same build of Eastwest, and no shared disk. An
 *order* is one run that is sent to a worker, with its resolved scenario and the files that this
-scenario reads. The result is sent back and is stored on this machine. remote.py is the code that a
-worker executes.
+scenario reads. The worker sends the result back, and this machine stores it. remote.py is the code
+that a worker executes.
 
 Failures and how they are handled:
 
@@ -48,8 +48,8 @@ MOST_INPUT_BYTES = 256_000_000
 #: Command that installs the optional package dask.distributed.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: Maximum number of unfinished runs at the scheduler: enough that workers are never idle. Clusters
-#: with more than 64 threads get four runs for each thread.
+#: Maximum number of unfinished runs at the scheduler, so that workers always have a next run.
+#: Clusters with more than 64 threads get four runs for each thread.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0
@@ -64,7 +64,11 @@ _MOST_PREPARED = 2000
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Scenario and input files for workers, which are equal for all seeds of a point."""
+    """Resolved scenario and input files of a point, which are equal for all its seeds.
+
+    ``text`` is the scenario as TOML; ``inputs`` has (name, SHA-256) of each file, and ``contents``
+    the Dask futures of the contents of these files.
+    """
 
     text: str
     inputs: tuple[tuple[str, str], ...]
@@ -155,7 +159,7 @@ class Cluster:
         return [event for event in found if event is not None]
 
     def stop(self) -> None:
-        """Cancel queued and current runs, and stay connected."""
+        """Cancel queued and current runs; the connection to the scheduler stays open."""
         self._queue.clear()
         futures = [future for _, _, future in self._sent.values()]
         self._sent.clear()
@@ -192,15 +196,18 @@ class Cluster:
         self._mechanisms = (names, contents)
 
     def _send(self, content: bytes) -> tuple[str, Future[bytes]]:
-        """Send a file to the cluster unless it was sent before; return its SHA-256 and future."""
+        """Send a file to the cluster unless it was sent before; return (SHA-256, Dask future).
+
+        Raises ``InputError`` above ``MOST_INPUT_BYTES`` in total.
+        """
         assert self._client is not None
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 not in self._given:
             self._given_bytes += len(content)
             if self._given_bytes > MOST_INPUT_BYTES:
                 raise InputError(
-                    "the input files and mechanisms of a sweep that are sent to workers have more "
-                    f"than {MOST_INPUT_BYTES / 1e6:g} MB together, the maximum"
+                    "the input files and mechanisms that are sent to workers exceed the maximum of "
+                    f"{MOST_INPUT_BYTES / 1e6:g} MB for one sweep"
                 )
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Sending large graph")
@@ -272,7 +279,10 @@ class Cluster:
         return core.resolve(source.text, str(source.base_dir), str(shipped.DATA), task.overrides, 1)
 
     def _workers_without_death(self, task: Task) -> list[str] | None:
-        """Return the workers on which this run has not died; None if any worker is allowed."""
+        """Return the addresses of workers on which this run has not died; None: all workers.
+
+        None is returned if the run has died on no worker, or on every worker.
+        """
         died = self._died.get((task.identity, task.seed))
         if not died:
             return None
@@ -282,7 +292,7 @@ class Cluster:
     # Answers of workers: progress and results of runs
 
     def _queue_progress(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Queue a progress event of a run; this function is called in a thread of Dask."""
+        """Queue a progress event, given as (time, fields); Dask calls this in its own thread."""
         self._news.put(Event(**event[1]))
 
     def _progress_event(self, progress: Event) -> Event | None:
@@ -291,7 +301,10 @@ class Cluster:
         return replace(progress, number=self._sent[progress.number][0].number)
 
     def _finished_event(self, number: int) -> Event | None:
-        """Return the event of a finished run; None if its result must be requested again."""
+        """Return the event of the finished order ``number``, with the number of its task.
+
+        Returns None if the run was cancelled, or if the result must be requested again.
+        """
         if number not in self._sent:
             return None
         task, key, future = self._sent[number]
@@ -314,7 +327,10 @@ class Cluster:
         return replace(event, number=task.number)
 
     def _stored_event(self, task: Task, key: str, answer: Answer) -> Event:
-        """Store the files of a finished run, or remember the worker on which the run died."""
+        """Store the files of a finished run under ``key``, and return the event of its end.
+
+        If the run died, the worker is remembered so that a repetition uses another worker.
+        """
         if answer.event.what == "died":
             self._died.setdefault((task.identity, task.seed), set()).add(answer.worker)
         if answer.event.what != "done":
@@ -330,7 +346,7 @@ class Cluster:
         return answer.event
 
     def _failed_event(self, error: BaseException | None) -> Event:
-        """Return the event of a run that ended without a result."""
+        """Return the event of a run without an answer from a worker; it has the task number 0."""
         from distributed import KilledWorker  # noqa: PLC0415  not before it is needed
 
         if isinstance(error, KilledWorker):
@@ -341,14 +357,17 @@ class Cluster:
             )
             return Event(0, "lost", clean(message, 1000))
         if isinstance(error, ImportError):
-            message = f"a new worker needs the Eastwest of this machine, but has none: {error}"
+            message = f"Eastwest is not installed on a new worker: {error}"
             return Event(0, "world", clean(message, 1000))
         return Event(0, "died", clean(f"{type(error).__name__}: {error}", 1000))
 
     # Workers that are connected
 
     def _count(self, at_once: bool = False) -> None:
-        """Update the known workers, at most every few seconds unless ``at_once``."""
+        """Ask the scheduler for its workers and their threads, at most every 2 s.
+
+        ``at_once`` asks in any case.
+        """
         now = time.monotonic()
         if self._client is None or (now - self._counted < _COUNT_EVERY_S and not at_once):
             return
@@ -358,7 +377,7 @@ class Cluster:
                 self._threads = dict(self._client.nthreads())
 
     def _report_missing_workers(self) -> None:
-        """Tell the user once that runs wait because there is no worker."""
+        """Tell the user if the scheduler has had no worker for 10 s; once for each such period."""
         self._count()
         if self._threads:
             self._lonely_since = None
@@ -373,7 +392,11 @@ class Cluster:
 
 
 def connected(address: str, name: str) -> Client:
-    """Return a connection to a Dask scheduler; raise ``InputError`` if it does not answer."""
+    """Return a connection to a Dask scheduler; ``name`` is the name of this client.
+
+    Raises ``InputError`` if Dask is not installed, if the address is invalid, or if no scheduler
+    answers.
+    """
     try:
         from distributed import Client  # noqa: PLC0415  an extra that only this needs
     except ImportError as error:
@@ -414,9 +437,9 @@ def _check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def in_plain_words(address: str, doing: str) -> Iterator[None]:
-    """Turn exceptions of tasks that the cluster has lost into ``InputError``.
+    """Context that turns Dask's exceptions about lost tasks and connections into ``InputError``.
 
-    The message begins with ``doing``, the activity that failed.
+    The message begins with ``doing``, a text on the activity that failed.
     """
     from distributed import CancelledError, KilledWorker  # noqa: PLC0415  an extra
 
@@ -436,10 +459,10 @@ def in_plain_words(address: str, doing: str) -> Iterator[None]:
 
 
 def ask_builds(client: Client) -> str:
-    """Return the build of Eastwest that this machine and all workers have.
+    """Return the build of Eastwest on this machine, which all workers must have as well.
 
-    Raises ``InputError`` with the workers of another build, because their results would differ. The
-    user's own mechanisms are not compared: they are sent with the orders.
+    Raises ``InputError`` with the workers of another build, because their results could differ. The
+    user's own mechanisms are not compared: they are sent to the workers.
     """
     with core.using(core.Extras()):
         ours = core.build()

@@ -1,9 +1,10 @@
 """Main loop of a sweep: runs in the run store are reused, all others are simulated and stored.
 
-The order is seed by seed over all points, so that an interrupted sweep has the same seeds for all
-settings. A run that fails does not stop the others. The tables of a sweep depend only on its file:
-not on the number of processes, on the order in which runs finish, or on the number of
-interruptions. So an adaptive rule decides only when all seeds that it has requested are finished.
+The first seed of all points is run first, then the second seed of all points, and so on. So all
+points of an interrupted sweep have about the same seeds. A run that fails does not stop the others.
+The tables of a finished sweep do not depend on the number of processes, the order in which runs
+finish, or the number of interruptions. For this reason, an adaptive rule decides about a point only
+when all requested seeds of the point are finished.
 """
 
 from __future__ import annotations
@@ -63,18 +64,18 @@ class Point:
     plan: Plan | None
     #: Reason why the simulator rejects this combination of settings; empty where it is valid.
     refused: str = ""
-    #: Number of seeds of the point that are started so far.
+    #: Number of seeds of the point that have been started, including finished ones.
     given: int = 0
     #: Number of seeds of the point that are to be started in all.
     target: int = 0
     #: Number of seeds of the point that are started and not finished.
     open: int = 0
-    #: Values, one for each finished run, of the metric of an adaptive rule.
+    #: Values of the adaptive rule's metric, one for each finished run; empty without a rule.
     metric: list[float] = field(default_factory=list)
 
 
 class Driver(Executor[Point]):
-    """Main loop of one sweep: the state of its points, and its results."""
+    """Executor of one sweep, with the state of its points, its tables and its failures."""
 
     def __init__(
         self,
@@ -116,10 +117,11 @@ class Driver(Executor[Point]):
         self.outlook = Outlook(store, family(source), self.pool)
 
     def run(self, out: Path) -> SweepResult:
-        """Run the whole sweep, write its folder and return it.
+        """Run the whole sweep, write its result folder ``out`` and return this folder.
 
         Raises ``SweepStoppedError`` where files cannot be written, ``InputError`` where a large
-        sweep is not confirmed, and ``KeyboardInterrupt`` after the finished runs are written.
+        sweep is not confirmed, and ``KeyboardInterrupt`` (Ctrl-C) after the folder is written with
+        the runs that have finished.
         """
         began = time.perf_counter()
         self.store.check()
@@ -144,7 +146,7 @@ class Driver(Executor[Point]):
         return self._write(out, time.perf_counter() - began, complete=True)
 
     def preview(self) -> Estimate:
-        """Return an estimate of the sweep's time; executes at most a few runs as a probe."""
+        """Return an estimate of the sweep's time; without stored runs, execute up to three runs."""
         try:
             self.store.check()
             self.pool.open()
@@ -156,7 +158,7 @@ class Driver(Executor[Point]):
     # Estimates of the time of the sweep
 
     def _rough_estimate(self) -> Estimate:
-        """Return an estimate of the time from three points, without checking all scenarios."""
+        """Return an estimate of the time from the first, middle and last point only."""
         last = self.spec.count - 1
         few = [self._resolved(number) for number in sorted({0, last // 2, last})]
         plans = [point.plan for point in few if point.plan is not None]
@@ -166,7 +168,10 @@ class Driver(Executor[Point]):
         return self.outlook.estimate(runs, 0, work_s, self.spec.adaptive is not None)
 
     def _exact_estimate(self) -> Estimate:
-        """Return an estimate of the time from all points; runs in the store take no time."""
+        """Return an estimate of the time from all points, and fill ``points`` with them.
+
+        Runs with a result or a stored failure in the run store take no time.
+        """
         self.points = [self._resolved(number) for number in range(self.spec.count)]
         plans = [point.plan for point in self.points if point.plan is not None]
         seeds = self.spec.seeds[: self.spec.first_seeds]
@@ -185,7 +190,10 @@ class Driver(Executor[Point]):
         return self.outlook.estimate(runs, reused, work_s, self.spec.adaptive is not None)
 
     def _settled(self, key: str) -> bool:
-        """Whether the store has the result or the failure of a run, so that it is not executed."""
+        """Whether the run with this key is not executed: the store has its result or its failure.
+
+        With ``retry``, a stored failure does not count.
+        """
         failed = not self.retry and self.store.failure(key) is not None
         return failed or self.store.folder(key).is_dir()
 
@@ -240,14 +248,21 @@ class Driver(Executor[Point]):
             self.submit(run)
 
     def stored(self, key: str) -> Result | None:
-        """Return the run in the store; None if it is absent or lacks data that the sweep needs."""
+        """Return the result with this key from the run store.
+
+        Returns None if the store has no such run, or lacks its tables or metrics after the warm-up,
+        if the sweep needs them.
+        """
         warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
         found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
         # Metrics after the warm-up have a file of their own, or are computed from the tables.
         return found if found or not warm else self.store.find(key, tables=True)
 
     def _end(self, run: Run[Point], event: Event) -> None:
-        """Add a run that has ended to the tables, or to the failures."""
+        """Add a run that has ended to the tables, or to the failures, according to ``event``.
+
+        Raises ``InputError`` if the result has disappeared from the store.
+        """
         if event.what != "done":
             self._fail(run.place, run.seed, run.key, event.message)
             return
@@ -255,12 +270,16 @@ class Driver(Executor[Point]):
         if found is None:
             raise InputError(
                 f"{self.store.folder(run.key)}: the result of a finished run has disappeared from "
-                "the store; repeat the command to run it again"
+                "the run store; repeat the command to simulate this run again"
             )
         self._add_run(run, found, reused=False)
 
     def _add_run(self, run: Run[Point], found: Result, reused: bool) -> None:
-        """Add a finished run to the tables."""
+        """Add a finished run with its result to the tables, and to the values of an adaptive rule.
+
+        ``reused``: whether the result was in the store before the sweep began. Raises
+        ``InputError`` if the first run has no metric of the adaptive rule.
+        """
         point, summary = run.place, found.summary
         self.reused += reused
         self.made += not reused
@@ -295,7 +314,10 @@ class Driver(Executor[Point]):
         self._settle(point)
 
     def _check_show(self, metrics: Mapping[str, float]) -> None:
-        """Print the metrics of ``show`` that the first finished run lacks, with nearest names."""
+        """Print a message for each metric of ``show`` that is not in ``metrics``, with near names.
+
+        ``metrics`` has the metrics of the first finished run.
+        """
         for metric in self.spec.show:
             if full(metric, metrics) not in metrics:
                 hint = did_you_mean(metric, metrics)
@@ -307,7 +329,10 @@ class Driver(Executor[Point]):
             self._ripe.append(point)
 
     def _add_seeds(self, point: Point) -> None:
-        """Start more seeds of a point if its interval is too wide and the adaptive rule allows."""
+        """Start more seeds of a point if the interval of its metric is wider than the rule allows.
+
+        The number of seeds is the number that the interval is expected to need, up to the maximum.
+        """
         rule = self.spec.adaptive
         if rule is None or not point.metric:
             return
@@ -346,7 +371,11 @@ class Driver(Executor[Point]):
         return write_folder(out, texts, tables)
 
     def _outcome(self, rows: pl.DataFrame) -> Outcome | None:
-        """Return the comparison of all points with the goals; None if there are no goals."""
+        """Return the comparison of all points with the goals; None without goals or runs.
+
+        ``rows`` is the frame of all runs. Without goals in the sweep file, the goals of the
+        scenario are used.
+        """
         spec = self.spec
         goals = spec.goals
         if goals is None:

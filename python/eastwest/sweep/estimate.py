@@ -1,10 +1,9 @@
-"""Time and memory of a sweep or a run, estimated before it starts.
+"""Estimates of the time and memory of a sweep before it starts.
 
-The estimate for a sweep comes from the store's records of its points. Without records, it comes
-from a probe: runs of the first, middle and last point, which count as runs of the sweep. If a probe
-run has not finished after a few seconds, its time is extrapolated from the share of the run that is
-done. The estimate for a single run comes from records of runs with equal settings and other seeds,
-or else of runs of the scenario with other settings.
+The estimate for a sweep comes from the run store's records of the points of the sweep. Without
+records, it comes from a probe: runs of the first, middle and last point, which count as runs of the
+sweep. If a probe run has not finished after 4 s, its time is extrapolated from the share of the run
+that is done.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from eastwest.sweep.pool import Pool
 from eastwest.sweep.worker import Event, Task
 from eastwest.units import count, plural, size, span
 
-#: Time of a run in addition to its simulation, in s: storing its result and sending messages.
+#: Time in s that a run needs besides its simulation: to store the result and to send messages.
 OVERHEAD_S = 0.02
 #: Memory of the main process of a sweep, in MB.
 PARENT_MB = 120.0
@@ -31,25 +30,25 @@ _PROBE_S = 4.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """Number of runs of a sweep, and estimated time and memory of the runs not in the store."""
+    """Number of runs of a sweep, and estimated time and memory of the runs that are simulated."""
 
     runs: int
-    #: Number of the sweep's runs that are in the store already, and are not run again.
+    #: Number of these runs that the run store has already; they are not simulated again.
     reused: int
     jobs: int
-    #: Sum of the wall times of the runs that are not in the store, in s; None if unknown.
+    #: Sum of the wall times of the runs that are simulated, in s; None if unknown.
     work_s: float | None
-    #: Wall time until the end with ``jobs`` processes, in s; None if unknown.
+    #: Wall time of the whole sweep with ``jobs`` processes, in s; None if unknown.
     wall_s: float | None
     #: Memory of all processes together, in MB; None if unknown.
     memory_mb: float | None
-    #: Text on the source of the estimate, such as a probe.
+    #: Source of the estimate as text, such as ``from 12 earlier runs of 4 of its points``.
     basis: str
-    #: Whether an adaptive rule may request more runs than ``runs``.
+    #: Whether ``runs`` is a minimum, because an adaptive rule may request more runs.
     at_least: bool = False
 
     def sentence(self) -> str:
-        """Return the estimate as text: runs, time and memory."""
+        """Return the estimate as text: number of runs, time and memory; warn if memory is short."""
         more = " or more" if self.at_least else ""
         parts = [f"{plural(self.runs, 'run')}{more}"]
         if self.reused:
@@ -63,7 +62,7 @@ class Estimate:
             if self.memory_mb is not None:
                 free = available_mb() or math.inf
                 short = self.memory_mb > free
-                warning = f", more than the {size(free * 1e6)} free" if short else ""
+                warning = f", more than the {size(free * 1e6)} that are free" if short else ""
                 parts.append(f"{size(self.memory_mb * 1e6)} of memory{warning}")
             if self.wall_s is not None:
                 parts.append(f"({self.basis})")
@@ -90,14 +89,17 @@ def available_mb() -> float | None:
 
 
 class Knowledge:
-    """Known wall times of runs by point, to which the finished runs of a sweep are added."""
+    """Known wall times of runs by point, and peak memory; finished runs of a sweep are added."""
 
     def __init__(self) -> None:
         self._walls: dict[str, list[float]] = {}
         self._peaks: list[float] = []
 
     def learn(self, identity: str, wall_s: float, peak_mb: float | None = None) -> None:
-        """Add the wall time and memory of one run."""
+        """Add the wall time in s and the peak memory in MB of one run.
+
+        ``identity`` is the hash of the resolved scenario, equal for all seeds of a point.
+        """
         self._walls.setdefault(identity, []).append(wall_s)
         if peak_mb is not None:
             self._peaks.append(peak_mb)
@@ -117,12 +119,16 @@ class Knowledge:
         return max(self._peaks, default=None)
 
     def typical_s(self) -> float | None:
-        """Return the mean wall time over the known points in s; seeds of a point count as one."""
+        """Return the mean over the points of their mean wall time, in s; None if none is known."""
         means = [statistics.fmean(walls) for walls in self._walls.values()]
         return statistics.fmean(means) if means else None
 
     def run_s(self, identity: str) -> float | None:
-        """Return a run's expected wall time in s: mean over its point, or else over all points."""
+        """Return the expected wall time of a run of the point ``identity``, in s.
+
+        This is the mean over the known runs of the point, or else over all points; None if no run
+        is known.
+        """
         walls = self._walls.get(identity)
         return statistics.fmean(walls) if walls else self.typical_s()
 
@@ -140,7 +146,11 @@ class Outlook:
         self.probed: set[str] = set()
 
     def learn(self, points: Sequence[Plan], missing: Sequence[Plan], seed: int) -> None:
-        """Read stored run times of points; without any, run a few ``missing`` points as a probe."""
+        """Read the stored run times of ``points``; without any, run a probe.
+
+        The probe runs up to three points of ``missing``, the points that have runs to simulate,
+        with seed ``seed``.
+        """
         identities = {plan.identity for plan in points}
         for cost in self._store.costs(self._family):
             if cost["identity"] in identities:
@@ -155,7 +165,8 @@ class Outlook:
     def estimate(self, runs: int, reused: int, work_s: float, at_least: bool) -> Estimate:
         """Return the estimate of ``runs`` runs, of which ``reused`` are in the store.
 
-        ``work_s`` is the sum of the wall times of the other runs.
+        ``work_s`` is the sum of the wall times of the other runs, in s; with ``at_least``, ``runs``
+        is a minimum.
         """
         missing = runs - reused
         known = self.knowledge.runs > 0 or missing == 0
@@ -174,7 +185,11 @@ class Outlook:
         )
 
     def _probe(self, points: Sequence[Plan], seed: int) -> None:
-        """Run a few points for a few seconds; runs that finish are stored as runs of the sweep."""
+        """Run ``points`` with one seed for at most 4 s, and learn their wall times.
+
+        Runs that finish are stored as runs of the sweep. The others are stopped, and their times
+        are extrapolated.
+        """
         waiting = {n: Task(n, p.overrides, p.identity, seed) for n, p in enumerate(points)}
         shares: dict[int, Event] = {}
         for task in waiting.values():

@@ -1,4 +1,4 @@
-"""Execution of runs of one scenario by a pool: submits runs, and repeats them if a process dies.
+"""Execution of runs by a pool of processes; a run whose process dies is repeated.
 
 Sweeps (driver.py) and optimisations (``eastwest.optimize.evaluate``) use this module.
 """
@@ -31,7 +31,7 @@ Place = TypeVar("Place")
 class Run(Generic[Place]):
     """A run that has been submitted to the pool and has not finished."""
 
-    #: Point to which the run belongs: an object or number of the caller.
+    #: Point to which the run belongs, as the caller represents it (an object or a number).
     place: Place
     plan: Plan
     seed: int
@@ -47,7 +47,8 @@ class Run(Generic[Place]):
 class State:
     """Progress of a sweep: numbers of runs, and estimated time left in s (None: unknown).
 
-    ``done`` runs have a result, ``reused`` of them from the store; ``planned`` are all runs.
+    ``done``: runs with a result; ``reused``: runs with a result that was already in the run store;
+    ``failed``: runs without a result; ``planned``: all runs of the sweep so far.
     """
 
     done: int
@@ -62,7 +63,10 @@ class SweepStoppedError(InputError):
 
 
 class Executor(Generic[Place]):
-    """Runs of one scenario: a pool executes them, a store keeps them, counters show progress."""
+    """Executor of runs of one scenario, with a pool of processes, a run store, and counters.
+
+    ``Place`` is the caller's type for a point. Subclasses define ``typical_s``.
+    """
 
     def __init__(
         self,
@@ -106,41 +110,47 @@ class Executor(Generic[Place]):
 
     @property
     def planned(self) -> int:
-        """Number of all runs: finished, running and planned."""
+        """Number of all runs: with a result, failed, submitted and not yet submitted."""
         return self.done + self.failed + len(self.running) + self.ahead
 
     def typical_s(self) -> float | None:
-        """Return the typical wall time of a run in s; None before the first run has ended."""
+        """Return the typical wall time of a run in s; None if no wall time is known."""
         raise NotImplementedError
 
     def stored(self, key: str) -> Result | None:
-        """Return the run in the store; None if it is absent or lacks needed data."""
+        """Return the result with this key from the run store, or None.
+
+        Subclasses also return None for a result without the tables that they need.
+        """
         return self.store.find(key)
 
     def known(self, key: str) -> tuple[Result | None, str | None]:
-        """Return (result, None) for a run in the store, (None, message) for one that failed.
+        """Return (result, None) for a run in the store, (None, error message) for one that failed.
 
-        For a run that the store does not know, both are None.
+        Both are None for a run that the store does not know, and with ``retry`` for a failed run.
         """
         found = self.stored(key)
         return found, None if self.retry or found is not None else self.store.failure(key)
 
     def submit(self, run: Run[Place]) -> None:
-        """Submit a run to the pool, which executes it later."""
+        """Add a run to the queue of the pool and to ``running``."""
         self.running[self._next] = run
         self.pool.submit(Task(self._next, run.plan.overrides, run.plan.identity, run.seed))
         self._next += 1
 
     def ended(self) -> Iterator[tuple[Run[Place], Event]]:
-        """Yield the runs that have ended, each with its event; report progress while waiting.
+        """Yield (run, its last event) for runs that have ended; wait up to 0.25 s for the first.
 
-        Raises ``SweepStoppedError`` where files cannot be written.
+        A run whose process died is submitted again, up to ``TRIES`` times in all. Errors of the
+        simulation are stored. The progress is reported. Raises ``SweepStoppedError`` where files
+        cannot be written.
         """
         for event in self.pool.events(_LOOK_EVERY_S):
             if event.what == "world":
                 raise SweepStoppedError(
                     f"stopped because of an error: {event.message}; {self.done} of {self.planned} "
-                    f"runs are stored in {self.store.path}; repeat the command to continue"
+                    f"runs are finished and stored in {self.store.path}; repeat the command to "
+                    "continue"
                 )
             if event.what == "progress" or event.number not in self.running:
                 continue

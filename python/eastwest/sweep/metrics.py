@@ -1,8 +1,8 @@
-"""Metrics of a run in the tables of a sweep, and how a warm-up is excluded from them.
+"""Metrics of a run in the tables of a sweep, with or without a warm-up.
 
 All numbers of a run's summary are metrics, named by their path: ``flows.fct_us.p99``. Values that
-depend on the machine (``wall_s`` …) are not metrics, so that a sweep's table does not depend on the
-machine or on the number of interruptions.
+depend on the machine (``wall_s`` …) are not metrics, so that equal runs have equal metrics on all
+machines.
 
 With a warm-up of *w*, flows that started, jobs that were submitted and rounds that started before
 *w* are left out of the metrics of flows, jobs and rounds, and of the measures of each workload.
@@ -39,7 +39,10 @@ _PS_PER_S = 10**12
 
 
 def scalars(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """Yield (path, number) for all numbers of a summary that are metrics."""
+    """Yield (path, number) for all numbers of a summary that are metrics.
+
+    ``above`` is the beginning of all paths, with its dot.
+    """
     for key, value in tree.items():
         path = f"{above}{key}"
         if isinstance(value, Mapping):
@@ -54,7 +57,7 @@ def warm_up_file(warm_up_ps: int) -> str:
 
 
 def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return all metrics of a run by name, from its summary."""
+    """Return all metrics in a run's summary, by path; they include the warm-up."""
     whole = dict(scalars(summary))
     if not whole.get("jobs.count"):
         # A run without jobs has no makespan.
@@ -63,7 +66,7 @@ def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
-    """Return all metrics of a run by name, without the warm-up."""
+    """Return all metrics of a run by path; metrics of the keys ``WARMED`` exclude the warm-up."""
     whole = metrics_in(result.summary)
     if warm_up_ps == 0:
         return whole
@@ -91,10 +94,10 @@ def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
 def after_warm_up(
     warm_up_ps: int, tables: Mapping[str, pl.DataFrame], summary: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return the metrics of flows, jobs, rounds and workloads after a warm-up, by name.
+    """Return the metrics of flows, jobs, rounds and workloads after a warm-up, by path.
 
-    ``tables`` are the result tables that ``eastwest.by_workload.TABLES`` names; ``summary`` is that
-    of the run.
+    ``tables`` has the result tables that ``eastwest.by_workload.TABLES`` names; ``summary`` is the
+    summary of the run.
     """
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
@@ -130,7 +133,10 @@ def after_warm_up(
 
 
 def _spread(stem: str, values: pl.Series) -> dict[str, float]:
-    """Return mean, percentiles and maximum of values, by name; percentiles are observed values."""
+    """Return mean, p50, p99 and maximum of values, by path: ``stem`` and the statistic.
+
+    Percentiles are observed values. Without values, the result is empty.
+    """
     from eastwest import by_workload  # noqa: PLC0415  large: polars
 
     if not values.len():

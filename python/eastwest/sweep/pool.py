@@ -25,8 +25,8 @@ from eastwest.store import Store
 from eastwest.sweep.worker import Event, Setup, Task, perform
 from eastwest.units import clean
 
-#: Environment variables that limit libraries to one thread per process. The processes share the
-#: cores, so that further threads would slow other processes down.
+#: Environment variables that limit libraries to one thread in each process, because the processes
+#: of a sweep use all cores already.
 _ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 #: Number of consecutive processes that die before their first run (for example because memory is
@@ -72,7 +72,10 @@ class Pool(Protocol):
         """Add a run at the end of the queue."""
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first."""
+        """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first.
+
+        ``Here`` executes a whole run instead of waiting.
+        """
 
     def stop(self) -> None:
         """Stop all runs at once; unfinished runs are lost. Other runs can be submitted later."""
@@ -99,7 +102,7 @@ class Here:
         self._queue.append(task)
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Execute the next run of the queue, and return its events."""
+        """Execute the next run of the queue to its end, and return its events; ignore the time."""
         del timeout_s  # not used: in this pool, a run cannot be interrupted
         if not self._queue:
             return []
@@ -125,7 +128,7 @@ class _Worker:
 
 
 class Processes:
-    """Pool of processes on this machine, which stay for the whole sweep."""
+    """Pool of processes on this machine, each of which executes many runs one after the other."""
 
     remote = False
 
@@ -150,7 +153,8 @@ class Processes:
     def events(self, timeout_s: float) -> list[Event]:
         """Return new events of all processes; wait up to ``timeout_s`` for the first.
 
-        A process that died causes the event ``died``, or ``world`` if several die at their start.
+        A process that died causes the event ``died``, or ``world`` after three processes in a row
+        that died before they were ready for runs.
         """
         busy = {w.link: w for w in self._workers if w.task is not None}
         found: list[Event] = []
@@ -207,7 +211,7 @@ class Processes:
                     worker.link.send(worker.task)
 
     def _replace_dead(self, worker: _Worker) -> Event:
-        """Return the event for a process that ended, and start another process."""
+        """Return the event (``died`` or ``world``) for a process that ended; start another one."""
         code = worker.process.wait()
         worker.said.seek(0)
         last = worker.said.read()[-2000:].decode(errors="replace").strip()
@@ -218,7 +222,7 @@ class Processes:
         self._workers.remove(worker)
         self._workers.append(self._start())
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        why = ", perhaps because memory was full" if code == -9 else ""
+        why = ", perhaps because the memory was full" if code == -9 else ""
         message = f"the process of the run ended with {how}{why}" + (
             f": {clean(last, 1500)}" if last else ""
         )
@@ -231,15 +235,16 @@ class Processes:
 def start(
     setup: Setup, jobs: int, dask: str | None, store: Store, say: Callable[[str], None]
 ) -> Pool:
-    """Return the pool for runs: a Dask cluster, processes of this machine, or this process.
+    """Return the pool for runs: a Dask cluster, ``jobs`` processes, or this process (``jobs`` = 0).
 
-    Raises ``InputError`` where other processes cannot load the user's mechanisms.
+    ``dask`` is the address of a Dask scheduler or None. Raises ``InputError`` if a mechanism is
+    given as a class, which other processes cannot load.
     """
     if (jobs or dask) and setup.mechanisms.classes:
         named = ", ".join(setup.mechanisms.classes)
         raise InputError(
-            f"{named}: the processes of a sweep can load mechanism classes only from files: name "
-            "the Python file instead of the class, or run in this process with jobs=0"
+            f"{named}: the processes of a sweep can load mechanism classes only from files: give "
+            "the path of the Python file instead of the class, or run in this process with jobs=0"
         )
     if dask is not None:
         from eastwest.sweep.cluster import Cluster  # noqa: PLC0415  built upon this file

@@ -1,10 +1,10 @@
-"""Worker of a sweep in a Dask cluster: executes one run per order and sends the files back.
+"""Code that Dask workers execute: each order is one run, whose result files are sent back.
 
 An order has all inputs of the run: the resolved scenario and the content of the files that the
 scenario reads. Each thread of a worker executes its orders in a process (worker.py, as on the
 user's machine), so that the worker survives a run that is killed or needs too much memory.
-The process stays for later orders, and ends when there has been no order for a while. A run whose
-order was cancelled is stopped.
+The process is used for later orders, and ends after 60 s without an order. A run whose order was
+cancelled is stopped.
 
 Dask can be imported here without a check, because only workers of Dask call this module.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Maximum total size of the result files that a worker sends back for one run, in bytes.
 MOST_ANSWER_BYTES = 1_000_000_000
-#: Time in s without an order after which the process of a worker ends.
+#: Time in s without an order after which a process for runs on a worker ends.
 IDLE_S = 60.0
 
 _LOOK_EVERY_S = 0.25
@@ -52,7 +52,7 @@ class Order:
     key: str
     #: The resolved scenario of the run, as TOML.
     text: str
-    #: Names and SHA-256 of the files that the scenario reads.
+    #: (name, SHA-256) of each file that the scenario reads.
     inputs: tuple[tuple[str, str], ...]
     family: str
     tables: bool
@@ -71,17 +71,21 @@ class Answer:
 
     event: Event
     worker: str
-    #: Contents of the files in the run's folder, by name, without the scenario's input files.
+    #: Contents of the files in the run's result folder, by name; empty for a run without a result.
     files: dict[str, bytes]
 
 
 def given(content: bytes) -> bytes:
-    """Return the content unchanged; the cluster stores and copies the result of a Dask task."""
+    """Return ``content``: a Dask task whose result, a file, the cluster copies to its workers."""
     return content
 
 
 def work(order: Order, *contents: bytes) -> Answer:
-    """Execute the run of an order on a Dask worker and return the answer."""
+    """Execute the run of an order on this Dask worker and return the answer.
+
+    ``contents`` are the contents of the input files and then of the files of mechanisms, in the
+    order of ``order.inputs`` and ``order.mechanisms``.
+    """
     from distributed import get_worker  # noqa: PLC0415  only where Dask is
 
     worker = get_worker()
@@ -104,21 +108,25 @@ def work(order: Order, *contents: bytes) -> Answer:
 
 
 def other_build(worker: str, theirs: str | None, wanted: str) -> str:
-    """Return the message about a worker with another build of Eastwest."""
+    """Return the error message for a worker with another build of Eastwest, or none (None)."""
     has = "has no Eastwest" if theirs is None else f"has Eastwest {short(theirs)}"
     return (
-        f"worker {worker} {has}, but this machine has {short(wanted)}: all must have the same build"
+        f"worker {worker} {has}, but this machine has {short(wanted)}: all machines must have the "
+        "same build"
     )
 
 
 def short(build: str) -> str:
-    """Return a build as short text: its version, and the first 12 digits of its hash."""
+    """Return a build as short text: version, and the first 12 digits of the hash of the build."""
     version, _, rest = build.partition(" ")
     return f"{version} (build {rest[:12]})" if rest else version
 
 
 def _run_order(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
-    """Execute the run of an order and return the last event; stop the run if it is cancelled."""
+    """Execute the run of an order and return its last event; send progress to the order's topic.
+
+    If the order is cancelled, the run is stopped and its event is ``died``.
+    """
     key = worker.get_current_task()
     slot.begin(order, contents)
     while True:
@@ -133,7 +141,7 @@ def _run_order(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Wor
 
 
 class _Slot:
-    """A process on a worker for the runs of one sweep, with its own temporary folder."""
+    """A process for the runs of one sweep on this Dask worker, with its own temporary folder."""
 
     def __init__(
         self,
@@ -163,7 +171,10 @@ class _Slot:
         )
 
     def begin(self, order: Order, contents: Sequence[bytes]) -> None:
-        """Start a run; write its input files unless an earlier run has written them."""
+        """Submit a run to the process; write its input files unless an earlier run had these files.
+
+        ``contents`` begin with the contents of the input files.
+        """
         names = "\n".join(f"{name} {sha256}" for name, sha256 in order.inputs)
         base = self.folder / hashlib.sha256(names.encode()).hexdigest()[:16]
         if not base.is_dir():
@@ -176,12 +187,16 @@ class _Slot:
         self.pool.submit(replace(order.task, source=Source(order.text, base, "order")))
 
     def results(self, order: Order) -> tuple[Event, dict[str, bytes]]:
-        """Return the event and the files of the finished run; remove them from the worker."""
+        """Return the last event and the files (content by name) of a finished run.
+
+        The result folder of the run is removed from the worker. The event is ``failed`` if the
+        files exceed ``MOST_ANSWER_BYTES``, and ``world`` if the folder is absent.
+        """
         number, folder = order.task.number, self.store.folder(order.key)
         if not folder.is_dir():
             message = (
-                "the worker stored the run under another key: its Python package has another "
-                "version; install the version of this machine on all workers"
+                "the worker stored the run under another key, because its eastwest package has "
+                "another version: install the version of this machine on all workers"
             )
             return Event(number, "world", message), {}
         paths = [path for path in folder.iterdir() if path.is_file()]
@@ -190,7 +205,7 @@ class _Slot:
             if size > MOST_ANSWER_BYTES:
                 message = (
                     f"the result of the run has {size / 1e9:.1f} GB; workers send back at most "
-                    f'{MOST_ANSWER_BYTES / 1e9:g} GB: use keep = "summary", which keeps no tables'
+                    f'{MOST_ANSWER_BYTES / 1e9:g} GB: use keep = "summary", which stores no tables'
                 )
                 return Event(number, "failed", message), {}
             return Event(number, "done"), {path.name: path.read_bytes() for path in paths}
@@ -207,12 +222,12 @@ def plain(name: str) -> PurePosixPath:
     """Return a file name as a relative path; raise ``ValueError`` for absolute paths and ``..``."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
-        raise ValueError(f"{name!r} is an impossible name of a file: a relative path is needed")
+        raise ValueError(f"{name!r} is not allowed as a file name: it must be a relative path")
     return path
 
 
 class _Slots:
-    """Processes of this Dask worker: one for each thread that executes runs of a sweep."""
+    """Idle processes of this Dask worker; each thread takes one of them for an order."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -220,10 +235,10 @@ class _Slots:
         self._watch: threading.Timer | None = None
 
     def take(self, order: Order, contents: Sequence[bytes], scratch: Path, threads: int) -> _Slot:
-        """Return an idle process for this sweep, or a new one.
+        """Return an idle process for the sweep of ``order``, or a new process.
 
-        A new process gets the share 1 / ``threads`` of the available memory. ``contents`` are the
-        files of the order, ``scratch`` the folder for temporary files.
+        A new process may use the share 1 / ``threads`` of the available memory. ``contents`` are
+        the contents of the order's files; ``scratch`` is the folder for temporary files.
         """
         kind = (order.build, order.family, order.tables, order.warm_up_ps, order.mechanisms)
         with self._lock:
@@ -249,7 +264,7 @@ class _Slots:
         self._watch.start()
 
     def _tidy(self) -> None:
-        """End processes that have been idle for more than ``IDLE_S``."""
+        """End processes that have been idle for more than ``IDLE_S``; repeat this later."""
         limit = time.monotonic() - IDLE_S
         with self._lock:
             old = [slot for slot in self._idle if slot.idle_since < limit]
@@ -262,7 +277,10 @@ class _Slots:
 
 
 def _unpacked(order: Order, contents: Sequence[bytes], folder: Path) -> Recipe:
-    """Write the files of mechanisms into a folder, and return the recipe to load them."""
+    """Write the files of the order's mechanisms into a folder; return the recipe to load them.
+
+    ``contents`` are the contents of these files only, in the order of ``order.mechanisms``.
+    """
     paths = []
     for name, content in zip(order.mechanisms, contents, strict=True):
         path = folder / plain(name)

@@ -1,7 +1,8 @@
-"""Notes on seeds of sweeps, optimisations and comparisons: a single seed, or no effect.
+"""Notes for the user about too few seeds, or about seeds that do not change the results.
 
-An interval over seeds shows how much chance changes a result. One seed has no interval. Where a run
-has no random elements, all seeds have equal results, and the interval (0) is misleading.
+An interval over seeds shows how much chance changes a result. With one seed, there is no interval.
+If a run has no random elements, all seeds have equal results, and an interval of width 0 is
+misleading.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 #: Standard deviation over seeds, as a share of the mean, below which a metric hardly varies.
 _HARDLY = 0.001
 _WHY = (
-    "the intervals say nothing about other loads; seeds act through fabric.processing_jitter, "
-    "start_jitter, start_window and random workloads"
+    "the intervals do not show the effect of another random load; seeds change results only "
+    "through fabric.processing_jitter, start_jitter, start_window and random workloads"
 )
 #: Maximum number of main metrics that a note names.
 _MOST_NAMED = 4
@@ -58,7 +59,11 @@ def of_sweep(sweep: SweepResult) -> list[str]:
 
 
 def _main(sweep: SweepResult) -> list[str]:
-    """Return the names of a sweep's main metrics that differ from 0 and have several seeds."""
+    """Return the paths of a sweep's main metrics that have several seeds and a mean other than 0.
+
+    Main metrics are those of ``show``, of workloads, and ``HEADLINES``; the condition must hold at
+    one point at least.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     rows = sweep.points.filter((pl.col("n") > 1) & (pl.col("mean") != 0))
@@ -69,16 +74,17 @@ def _main(sweep: SweepResult) -> list[str]:
 
 
 def _named(sweep: SweepResult) -> str:
-    """Return the names of a sweep's first main metrics as text."""
+    """Return the short names of a sweep's first four main metrics, and the number of the others."""
     names = [words.shown(name)[1] for name in _main(sweep)]
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _steady(sweep: SweepResult) -> dict[int, float]:
-    """Return by point the largest variation of a main metric with the seed, if below 0.1 %.
+    """Return the points at which seeds hardly change the results: largest variation by point.
 
-    The variation is the standard deviation over the seeds as a share of the mean.
+    The variation of a metric is its standard deviation over the seeds as a share of its mean. A
+    point is returned if the variation of all main metrics is below 0.1 %.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -116,10 +122,11 @@ def of_optimisation(summary: Mapping[str, Any]) -> list[str]:
 
 
 def of_results(settings: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str | None:
-    """Return a note if no two of several results have equal settings, so that chance is unknown.
+    """Return a note if every result has other settings, so that the effect of chance is unknown.
 
-    ``settings`` has the settings of each result by path, with its seed. Returns None if two results
-    differ only in the seed, or if all results are equal.
+    ``settings`` has the settings of each result by path, with the seed; ``digests`` has the digest
+    of each result. Returns None if two results have equal settings (apart from seed and name), or
+    if all digests are equal.
     """
     alike = [
         tuple((k, v) for k, v in each.items() if k not in {"seed", "name"}) for each in settings

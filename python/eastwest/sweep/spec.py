@@ -31,7 +31,7 @@ SCHEMA = 1
 #: Default number of seeds of a sweep: seeds 1 to 5. With five seeds, the 95 % interval of the mean
 #: extends 1.24 standard deviations to each side.
 DEFAULT_SEEDS = 5
-#: Maximum number of runs of a sweep (points × seeds): a larger table would not fit into memory.
+#: Maximum number of runs of a sweep (points × seeds); a table of more runs may exceed the memory.
 MOST_RUNS = 10_000_000
 MOST_SEED = 2**64 - 1
 _MOST_COORDINATES = 10_000_000
@@ -59,7 +59,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Rule that adds seeds to a point until the interval of a metric's mean is narrow enough."""
+    """Rule that adds seeds to a point until the confidence interval of a mean is narrow enough.
+
+    ``metric`` is the path of the metric; ``at_least`` and ``at_most`` are numbers of seeds.
+    """
 
     metric: str
     #: Wanted half-width of the confidence interval, as a share of the mean.
@@ -70,7 +73,7 @@ class Adaptive:
 
 @dataclass(frozen=True)
 class Spec:
-    """A sweep: the settings that vary, the seeds of each point, and which results are stored."""
+    """Content of a sweep file: scenario, settings, axes, seeds, goals and what is stored."""
 
     name: str
     scenario: str
@@ -78,16 +81,16 @@ class Spec:
     text: str
     settings: dict[str, Any]
     axes: tuple[Axis, ...]
-    #: Seeds of every point, in the order of use; with an adaptive rule, the maximum set of seeds.
+    #: Seeds of every point, in the order of use; with an adaptive rule, all seeds it may use.
     seeds: tuple[int, ...]
     adaptive: Adaptive | None
     warm_up_ps: int
     keep_tables: bool
     baseline: dict[str, Any]
     confidence: float
-    #: Metrics in the printed table; empty: metrics of goals and workloads are chosen.
+    #: Metrics in the printed table; if empty, the table has metrics of goals and workloads.
     show: tuple[str, ...] = ()
-    #: Goals of the sweep, which replace the goals of its scenario; None: the scenario's goals.
+    #: Goals that replace the goals of the scenario; None: the goals of the scenario are used.
     goals: form.Goals | None = None
 
     @property
@@ -106,9 +109,9 @@ class Spec:
         return self.adaptive.at_least if self.adaptive else len(self.seeds)
 
     def at(self, number: int) -> tuple[Any, ...]:
-        """Return the values of point ``number``, in the order of ``paths``.
+        """Return the values of point ``number`` (from 0), in the order of ``paths``.
 
-        The last axis varies fastest.
+        From one point to the next, the last axis varies fastest.
         """
         rows: list[tuple[Any, ...]] = []
         for axis in reversed(self.axes):
@@ -117,7 +120,7 @@ class Spec:
         return tuple(itertools.chain.from_iterable(reversed(rows)))
 
     def names_of(self, number: int) -> tuple[str, ...]:
-        """Return the names of a point on the axes that have names, in the order of the axes."""
+        """Return the names of point ``number`` on the axes with names, in the order of the axes."""
         names: list[str] = []
         for axis in reversed(self.axes):
             number, place = divmod(number, len(axis.values))
@@ -126,7 +129,7 @@ class Spec:
 
     @property
     def baseline_point(self) -> int:
-        """Number of the baseline point: the first point with the baseline's values."""
+        """Number of the baseline point: the first with the values of ``baseline``, or point 0."""
         number = 0
         for axis in self.axes:
             number = number * len(axis.values) + (_fitting(axis, self.baseline) or 0)
@@ -134,17 +137,17 @@ class Spec:
 
 
 def _fitting(axis: Axis, wanted: Mapping[str, Any]) -> int | None:
-    """Return the number of the first row of an axis with the wanted values, or None."""
+    """Return the number (from 0) of the first row of an axis with the wanted values, or None."""
     found = _all_fitting(axis, wanted)
     return found[0] if found else None
 
 
 def _all_fitting(axis: Axis, wanted: Mapping[str, Any]) -> list[int]:
-    """Return the numbers of the rows of an axis with the wanted values.
+    """Return the numbers (from 0) of the rows of an axis with the wanted values.
 
-    ``wanted`` has values by path, and the keys of tables by the path of the key, because TOML
-    reads paths and tables alike. Rows whose tables have further keys are returned only if no table
-    has exactly the wanted keys. The key ``case`` has names of rows, if the axis has names.
+    ``wanted`` has a value for each path of a setting or of a key of a table, as the baseline of a
+    sweep file. A row whose table has more keys than wanted is returned only if no table has exactly
+    the wanted keys. The value of ``case`` is one name or several names of rows.
     """
     names = [name for name in listed(wanted.get(CASE)) if name in axis.names]
     exact: list[int] = []
@@ -159,10 +162,11 @@ def _all_fitting(axis: Axis, wanted: Mapping[str, Any]) -> list[int]:
 
 
 def _fit(path: str, value: Any, wanted: Mapping[str, Any]) -> str:
-    """Return how the value of an axis fits ``wanted``: ``all``, ``part`` or empty.
+    """Return whether the value of an axis is as wanted: ``all``, ``part`` or empty.
 
-    ``all``: the value is equal, or ``wanted`` does not set ``path``; ``part``: only some keys of
-    the value's table are wanted, and they are equal; empty: the value differs.
+    ``all``: the value is equal to the wanted value, or ``wanted`` has neither ``path`` nor its
+    keys; ``part``: the value is a table, and ``wanted`` has only some of its keys, with equal
+    values; empty: the value differs.
     """
     if path in wanted:
         return "all" if value == wanted[path] or as_text(value) == as_text(wanted[path]) else ""
@@ -176,7 +180,10 @@ def _fit(path: str, value: Any, wanted: Mapping[str, Any]) -> str:
 
 
 def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Return the sweep of a file or mapping; raise ``ProblemsError`` with all of its problems."""
+    """Return the sweep of a file or mapping; raise ``ProblemsError`` with all problems of the file.
+
+    ``changes`` are as for ``read``.
+    """
     spec, problems = read(source, changes)
     if problems:
         raise ProblemsError(problems)
@@ -186,10 +193,11 @@ def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
 def read(
     source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None
 ) -> tuple[Spec, list[Problem]]:
-    """Read a sweep from a file, a mapping, or a shipped file by its name; return it and problems.
+    """Read a sweep file and return (sweep, problems of the file).
 
-    ``changes`` replace keys of the file; ``set`` is merged with that of the file, and values of
-    None are ignored. The returned sweep has the valid part of the file. Raises
+    ``source`` is a path, the name of a shipped file, or a mapping with the keys of a file.
+    ``changes`` replace keys of the file, except ``set``, whose settings are added to those of the
+    file; values of None are ignored. The returned sweep has only the valid part of the file. Raises
     ``FileNotFoundError`` where there is no file.
     """
     if isinstance(source, Mapping):
@@ -214,7 +222,10 @@ def read(
 
 
 def find_file(source: str | Path, kind: str = "sweep") -> Path:
-    """Return the path of a file, given by path or by the name of a shipped file of this kind."""
+    """Return the path of a sweep or optimisation file; ``source`` is a path or a shipped name.
+
+    ``kind`` is ``sweep`` or ``optimisation``. Raises ``FileNotFoundError``.
+    """
     path = Path(source)
     if path.is_file():
         return path
@@ -227,7 +238,7 @@ def find_file(source: str | Path, kind: str = "sweep") -> Path:
 
 
 def _name_of_folder(path: Path) -> str | None:
-    """Return the name of the finished sweep whose result folder has this file; None for others."""
+    """Return the name of the sweep if the file is ``sweep.toml`` in a result folder, else None."""
     summary = read_summary(path.parent) if path.name == "sweep.toml" else None
     name = (summary or {}).get("name")
     return name if isinstance(name, str) else None
@@ -261,18 +272,24 @@ def _spec(table: Table, base_dir: Path, stem: str, text: str) -> Spec:
     if runs > MOST_RUNS and not table.problems:
         raise InputError(
             f"{spec.count:,} points with up to {len(spec.seeds):,} seeds are {runs:,} runs; "
-            f"a sweep has at most {MOST_RUNS:,}. Use fewer values, or a [sample]"
+            f"a sweep can have at most {MOST_RUNS:,} runs. Use fewer values, or a table [sample]"
         )
     return spec
 
 
 def scenario_of(table: Table) -> str:
-    """Return the scenario that a sweep or optimisation file names; empty where it is missing."""
+    """Return the scenario (file, shipped name or text) of a sweep or optimisation file.
+
+    The result is empty where the key is missing.
+    """
     return table.text("scenario", wanted="a file, or the name of a shipped scenario")
 
 
 def confidence_of(table: Table) -> float:
-    """Return the confidence level of intervals that a file sets, or the default."""
+    """Return the confidence level of intervals from a sweep or optimisation file, or the default.
+
+    For example, 0.95.
+    """
     return table.number("confidence", CONFIDENCE, 0.5, 0.9999)
 
 
@@ -294,7 +311,7 @@ def _warm_up(table: Table) -> int:
 
 
 def _check_show(table: Table, metrics: Sequence[str]) -> None:
-    """Check that each entry of ``show`` is the name of a metric, not the heading of its column."""
+    """Add a problem for each entry of ``show`` that is the heading of a column, not a metric."""
     headings = {title: path for path, title, _ in HEADLINES}
     for place, metric in enumerate(metrics):
         if metric in headings:
@@ -303,16 +320,19 @@ def _check_show(table: Table, metrics: Sequence[str]) -> None:
 
 
 def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
-    """Check that each path of the baseline is an axis and its value is a value of this axis."""
+    """Add problems of the table ``[baseline]``: unknown paths, names and values.
+
+    ``named`` has the paths of all axes, including axes with problems.
+    """
     for path in spec.baseline:
         if path != CASE and not any(p == path or path.startswith(f"{p}.") for p in named):
-            message = "is not the path of an axis; the baseline selects values of axes"
+            message = "is not the path of an axis: the baseline can only set settings of axes"
             table.wrong(f"baseline.{path}", None, message, nearest(path, named))
     cases = [name for axis in spec.axes for name in axis.names]
     for name in listed(spec.baseline.get(CASE, [])):
         if name not in cases:
             there = f"the names are {_first(cases)}" if cases else "no axis has names"
-            message = f"is not a name of a value on an axis: {there}"
+            message = f"is not one of the names of an axis: {there}"
             table.wrong(f"baseline.{CASE}", name, message, nearest(name, cases))
     for axis in spec.axes:
         found = _all_fitting(axis, spec.baseline)
@@ -324,7 +344,7 @@ def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
             if path in spec.baseline:
                 continue  # several rows of the axis have this value: the first is the baseline
             these = _first([values[place] for place in found])
-            message = f"fits several values of this axis ({these}): set more keys of the table"
+            message = f"matches several values of this axis ({these}): set more keys of the table"
             table.wrong(f"baseline.{path}", None, message)
         else:
             message = f"is not one of the values of this axis: {_first(values)}"
@@ -332,19 +352,22 @@ def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
 
 
 def _chooses(path: str, baseline: Mapping[str, Any]) -> bool:
-    """Whether a baseline has the setting of an axis, or a key of its table."""
+    """Whether the baseline sets ``path``, or a key of the table at ``path``."""
     return any(each == path or each.startswith(f"{path}.") for each in baseline)
 
 
 def _first(names: Sequence[str]) -> str:
-    """Return the first names as text, with the number of the others."""
+    """Return the first 12 names as text, with the number of the others."""
     more = len(names) - _MOST_LISTED
     said = "; ".join(names[:_MOST_LISTED])
     return f"{said}; and {more} more" if more > 0 else said
 
 
 def _axes(table: Table) -> tuple[tuple[Axis, ...], list[str]]:
-    """Return the valid axes of a file, and the paths of all its axes."""
+    """Return (valid axes, paths of all axes) of a sweep file.
+
+    Axes with a range but no count are combined to one axis, which has the points of ``[sample]``.
+    """
     forms = [form_of(entry) for entry in table.tables("axis", AXIS_KEYS)]
     axes = [Axis(form.paths, form.rows, form.names) for form in forms if form.rows]
     spans = [(form.paths[0], form.span) for form in forms if form.span]
@@ -354,9 +377,9 @@ def _axes(table: Table) -> tuple[tuple[Axis, ...], list[str]]:
 
 
 def _sampled(table: Table, spans: list[tuple[str, Span]]) -> Axis | None:
-    """Return one axis with the points of ``[sample]`` over all axes without a count.
+    """Return one axis whose rows are the points of ``[sample]``; None without a valid ``[sample]``.
 
-    Returns None where the file has no valid table ``[sample]``.
+    ``spans`` has (path, range) of each axis without a count; each row has one value for each path.
     """
     if "sample" not in table:
         for path, _ in spans:
@@ -370,7 +393,7 @@ def _sampled(table: Table, spans: list[tuple[str, Span]]) -> Axis | None:
     count = given.integer("count", None, 1, MOST_VALUES)
     seed = given.integer("seed", 1, 0, MOST_SEED)
     if not spans:
-        table.wrong("sample", None, "has nothing to sample: no axis has from and to without count")
+        table.wrong("sample", None, "needs an axis with from and to that has no key count")
     elif count * len(spans) > _MOST_COORDINATES:
         given.wrong(
             "count",

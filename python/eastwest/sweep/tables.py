@@ -7,8 +7,8 @@ The folder is written in one step. It has ``sweep.toml`` and ``scenario.toml`` (
   depends on the machine or on the order in which runs were made.
 * ``points.parquet``: one row per point and metric, with intervals over the seeds (stats.py).
 * ``comparisons.parquet``: one row per point and metric: the mean difference to the baseline over
-  the seeds that both have, with its paired interval. Where the baseline does not have a metric, the
-  first point that has it is used instead.
+  the seeds that the point and the baseline have, with its paired interval. If the baseline has no
+  value of a metric, the first point with a value is used in place of the baseline.
 * ``costs.parquet``: wall and CPU time, memory and packet-hops of each run.
 
 The result folders of the runs are in the store (store.py), under the key in ``runs.parquet``.
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 #: Version of the layout of a sweep's folder: ``format`` in ``summary.json``.
 SWEEP_FORMAT = 1
-#: Columns of ``runs.parquet`` that are neither metrics nor settings.
+#: Columns of ``runs.parquet`` that are neither metrics nor settings of axes.
 RUN_COLUMNS = ("point", "seed", "key", "digest")
-#: Column with the names of the points on an axis with names; columns of further axes of this kind
-#: are ``case_2``, ``case_3`` and so on.
+#: Column with the names of the points on the first axis with names; the columns of further axes
+#: with names are ``case_2``, ``case_3`` and so on.
 CASE = "case"
-#: Maximum number of keys of tables on one axis that have columns of their own.
+#: Maximum number of different keys in the tables of an axis, above which keys get no columns.
 _MOST_KEYS = 50
 
 
@@ -78,14 +78,17 @@ class SweepResult:
 
     @property
     def axes(self) -> list[str]:
-        """Paths of the settings that were varied: columns of all tables but ``costs``."""
+        """Paths of the settings that the sweep varies: columns of all tables but ``costs``.
+
+        A path that is also the name of another column has the prefix ``set.`` in tables.
+        """
         return [path for axis in self.summary["axes"] for path in axis["paths"]]
 
     @property
     def columns(self) -> list[tuple[str, int | None]]:
-        """Columns of settings in tables: (path, None), or (``case``, number of the axis).
+        """Columns of settings for views: (path, None), or (``case``, number of the axis from 0).
 
-        An axis with names has a single column ``case``; the other axes have a column for each path.
+        An axis with names has a single column with its names, any other axis one for each path.
         """
         found: list[tuple[str, int | None]] = []
         for number, axis in enumerate(self.summary["axes"]):
@@ -96,7 +99,7 @@ class SweepResult:
         return found
 
     def names(self, point: int) -> dict[int, str]:
-        """Return the name of a point on each axis that has names, by the number of the axis."""
+        """Return the names of a point, by the number (from 0) of each axis that has names."""
         found = {}
         for number, axis in reversed(list(enumerate(self.summary["axes"]))):
             point, place = divmod(point, len(axis["values"]))
@@ -106,7 +109,10 @@ class SweepResult:
 
     @cached_property
     def labels(self) -> dict[str, dict[str, str]]:
-        """Short texts of the values of axes that have TOML tables, by path and by TOML text."""
+        """Short texts of values that are TOML tables: by path, and then by the value as TOML text.
+
+        Paths without TOML tables are absent.
+        """
         found: dict[str, dict[str, str]] = {}
         for axis in self.summary["axes"]:
             for path, values in zip(axis["paths"], zip(*axis["values"], strict=True), strict=True):
@@ -116,7 +122,7 @@ class SweepResult:
         return found
 
     def settings(self, point: int) -> dict[str, Any]:
-        """Return the settings of a point on all axes, by path; TOML tables are mappings."""
+        """Return the values of point ``point`` on all axes, by path; TOML tables are mappings."""
         found: dict[str, Any] = {}
         for axis in reversed(self.summary["axes"]):
             point, place = divmod(point, len(axis["values"]))
@@ -148,8 +154,8 @@ class SweepResult:
 
         Columns are ``point`` (number), a column per setting, ``metric``, ``n`` (common seeds), the
         mean ``difference`` with its paired interval ``low`` to ``high``, ``baseline_mean``, and
-        ``baseline``: the number of the baseline point, or for a metric that it does not have, of
-        the first point that has the metric.
+        ``baseline``: the number of the point with which ``point`` is compared. This is the baseline
+        point, or, for a metric that the baseline point lacks, the first point with the metric.
         """
         return kept.read_table(self.path, "comparisons")
 
@@ -164,18 +170,23 @@ class SweepResult:
 
     @cached_property
     def failures(self) -> list[dict[str, Any]]:
-        """Runs that failed: point, seed, settings, key and message."""
+        """Failed runs: mappings with ``point``, ``seed``, ``settings``, ``key`` and ``message``."""
         loaded = json.loads((self.path / "failures.json").read_text(encoding="utf-8"))
         return list(loaded)
 
     def run(self, point: int, seed: int) -> Result:
-        """Return the result folder of one run; raise ``KeyError`` if the store does not have it."""
+        """Return the result of a run, by number of the point and seed.
+
+        Raises ``KeyError`` if the run store does not have the run.
+        """
         import polars as pl  # noqa: PLC0415  large
 
         rows = self.runs.filter((pl.col("point") == point) & (pl.col("seed") == seed))
         found = Store(self.summary["store"]).find(rows["key"][0]) if rows.height else None
         if found is None:
-            raise KeyError(f"no run of point {point} with seed {seed} in {self.summary['store']}")
+            raise KeyError(
+                f"no run of point {point} with seed {seed} in the run store {self.summary['store']}"
+            )
         return found
 
 
@@ -189,14 +200,14 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 class Rows:
-    """Collector of the rows of runs, packed into frames so that a million rows fit in memory."""
+    """Collector of rows of a table; every 10,000 rows become a frame, which needs less memory."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._frames: list[pl.DataFrame] = []
 
     def add(self, row: dict[str, Any]) -> None:
-        """Add the row of one run."""
+        """Add a row: values by column, with ``point`` and ``seed``."""
         self._rows.append(row)
         if len(self._rows) >= 10_000:
             self._pack()
@@ -228,13 +239,14 @@ def setting_columns(
     points: Mapping[int, Sequence[Any]],
     cases: Sequence[Sequence[str]] = (),
 ) -> pl.DataFrame:
-    """Return a frame with one row per point: ``point``, and a column for each setting.
+    """Return a frame with one row per point: ``point``, columns of names, columns of settings.
 
-    A setting is a column of numbers if all its values are numbers, else of text. Texts with a
-    unit, such as ``20 packets``, are also numbers in a second column with the unit in its name,
-    such as ``fabric.queue.limit_packets``. A TOML table is TOML text, and each of its keys is also
-    a column, such as ``fabric.queue.kind``, which is null for tables without this key. ``cases``
-    has the names of all points on each axis with names: the columns ``case``, ``case_2`` and so on.
+    ``points`` has the values of each point in the order of ``paths``. A setting has a column of
+    numbers if all its values are numbers, else a column of texts. If all texts have a unit, such as
+    ``20 packets``, a second column has the numbers, and its name the unit:
+    ``fabric.queue.limit_packets``. A TOML table is written as TOML text, and each of its keys has a
+    column, such as ``fabric.queue.kind``, which is null for tables without this key. ``cases`` has,
+    for each axis with names, the names of all points: the columns ``case``, ``case_2`` and so on.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -258,7 +270,7 @@ def setting_columns(
 
 
 def table_keys(values: Sequence[Any]) -> list[str]:
-    """Return the dotted keys of the tables among values of an axis; empty if above 50 keys."""
+    """Return the dotted keys of all TOML tables in ``values``; empty if there are more than 50."""
     keys = dict.fromkeys(key for value in values for key in flat(value))
     return [*keys] if len(keys) <= _MOST_KEYS else []
 
@@ -266,7 +278,10 @@ def table_keys(values: Sequence[Any]) -> list[str]:
 def _with_keys(
     paths: Sequence[str], points: Mapping[int, Sequence[Any]]
 ) -> Iterator[tuple[str, list[Any]]]:
-    """Yield path and values of each setting, then of each key of its tables (None: no such key)."""
+    """Yield (path, values at all points) for each setting and for each key of its TOML tables.
+
+    The value of a key is None at points whose table lacks this key.
+    """
     for place, path in enumerate(paths):
         values = [row[place] for row in points.values()]
         yield path, values
@@ -276,7 +291,10 @@ def _with_keys(
 
 
 def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame of ``runs.parquet``: settings and metrics of every run."""
+    """Return the frame of ``runs.parquet``: point, seed, settings, key, digest, metrics of runs.
+
+    ``settings`` has one row per point, ``rows`` one row per run, without settings.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     metrics = sorted(name for name in rows.columns if name not in RUN_COLUMNS)
@@ -291,14 +309,17 @@ def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def metric_names(rows: pl.DataFrame) -> list[str]:
-    """Return the names of the columns that are metrics, in a table of runs."""
+    """Return the sorted names of metrics in ``rows``, a frame of runs without settings."""
     return sorted(name for name in rows.columns if name not in RUN_COLUMNS)
 
 
 def runs_by_point(
     rows: pl.DataFrame, metrics: Sequence[str]
 ) -> dict[int, dict[int, dict[str, float]]]:
-    """Return the given metrics of every run, by point and seed; a run may lack some metrics."""
+    """Return metrics of all runs: number of the point → seed → metric → value.
+
+    Metrics that a run lacks are absent.
+    """
     found = {}
     for point, part in _parts(rows.select("point", "seed", *metrics)):
         found[point] = {
@@ -311,10 +332,11 @@ def runs_by_point(
 def points_table(
     settings: pl.DataFrame, rows: pl.DataFrame, confidence: float, outcome: Outcome | None = None
 ) -> pl.DataFrame:
-    """Return the frame of ``points.parquet``; ``rows`` is the frame of runs.
+    """Return the frame of ``points.parquet``: one row per point and metric.
 
-    The column ``goal`` states whether the point meets the limit of this metric: ``met``, ``missed``
-    or ``undecided``; it is null for metrics without a limit.
+    ``settings`` has one row per point, ``rows`` one row per run; intervals have the level
+    ``confidence``. The column ``goal`` says whether the point meets the limit of the metric in
+    ``outcome``: ``met``, ``missed`` or ``undecided``; it is null for metrics without a limit.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -346,10 +368,11 @@ def points_table(
 def comparisons_table(
     settings: pl.DataFrame, rows: pl.DataFrame, baseline: int, confidence: float
 ) -> pl.DataFrame:
-    """Return the frame of ``comparisons.parquet``; ``rows`` is the frame of runs.
+    """Return the frame of ``comparisons.parquet``: differences to the point ``baseline``.
 
-    A metric that the baseline does not have, for example because it runs no jobs, is compared with
-    the first point that has it.
+    ``settings`` has one row per point, ``rows`` one row per run; intervals have the level
+    ``confidence``. If the baseline point lacks a metric, for example because it runs no jobs, the
+    other points are compared with the first point that has the metric.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -387,7 +410,11 @@ def comparisons_table(
 def _bases(
     rows: pl.DataFrame, metrics: Sequence[str], baseline: int
 ) -> tuple[dict[str, int], dict[str, dict[int, float | None]]]:
-    """Return by metric the number of the point of comparison, and its values by seed."""
+    """Return (points, values), both by metric: with which point others are compared, and how.
+
+    ``points`` has the number of this point: ``baseline``, or the first point that has the metric.
+    ``values`` has the values of the metric at this point, by seed.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     # Sorted so that the baseline comes first, and then the other points by number.
@@ -404,13 +431,13 @@ def _bases(
 
 
 def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-    """Yield (number of the point, values by column) for each point of a table of runs."""
+    """Yield (number of the point, list of values by column) for each point in a frame of runs."""
     for (point,), part in rows.group_by("point", maintain_order=True):
         yield int(str(point)), part.to_dict(as_series=False)
 
 
 def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with columns of settings, which follow the column ``point``."""
+    """Return ``table`` with the columns of ``settings`` inserted after the column ``point``."""
     clash = {n: f"set.{n}" for n in settings.columns if n != "point" and n in table.columns}
     named = settings.rename(clash)
     joined = table.join(named, on="point", how="left", maintain_order="left")
@@ -419,7 +446,11 @@ def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def check_target(out: Path, scenario: str, version: str, resume: bool, force: bool) -> None:
-    """Raise ``FolderError`` before any run if the sweep must not be written to the folder."""
+    """Raise ``FolderError`` if a sweep must not be written to the folder ``out``.
+
+    Without ``force``, a folder with files must have a sweep; ``resume`` must be set, and the sweep
+    must have the same ``version`` of Eastwest and the same text of the scenario.
+    """
     if not out.exists() and not out.is_symlink():
         TargetFolder(out).check()
         return
@@ -435,7 +466,8 @@ def check_target(out: Path, scenario: str, version: str, resume: bool, force: bo
     if not resume:
         raise FolderError(
             f"{out} already has a sweep ({done.get('done')} of {done.get('planned')} runs): "
-            "--resume continues or extends it, --force replaces it, --out names another folder"
+            "--resume continues or extends this sweep, --force replaces it, --out names another "
+            "folder"
         )
     if there.get("version") != version:
         raise FolderError(
@@ -453,7 +485,10 @@ def check_target(out: Path, scenario: str, version: str, resume: bool, force: bo
 def write_folder(
     out: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFrame]
 ) -> SweepResult:
-    """Write the folder of a sweep under a temporary name, and rename it at the end."""
+    """Write the result folder of a sweep and return it; on an error, ``out`` is not changed.
+
+    ``texts`` has the contents of text files by name, ``tables`` the frames by name without suffix.
+    """
     out = out.absolute()
     with kept.writing(out), Partial.folder(out.parent) as partial:
         kept.fill(partial.path, texts, tables)

@@ -1,8 +1,8 @@
 """Values of an axis: ranges and samples between two bounds that may have units.
 
-Bounds of one kind may have different units (``"64 KB"`` to ``"1 MB"``); values have the lower
-bound's unit and six significant digits. Values are whole numbers of bytes or packets; they are
-whole numbers, too, if both bounds are whole numbers without a unit.
+The bounds of a range may have different units of one kind (``"64 KB"`` to ``"1 MB"``). The values
+have the unit of the lower bound and six significant digits. Sizes and packets are rounded to whole
+bytes and packets; values without a unit are rounded to whole numbers if both bounds are whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from eastwest.reader import flat
 from eastwest.run import Setting
 
-#: Units of time as multiples of the smallest unit (ps); the next tables are for other kinds.
+#: Units of time as multiples of 1 ps, the smallest unit of this kind.
 _TIMES = {
     "ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12,
     "min": 60 * 10**12, "h": 3600 * 10**12,
@@ -52,7 +52,7 @@ _QUANTITY = re.compile(r"\s*([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,2})?)\s*(\S*)\s*
 
 @dataclass(frozen=True)
 class Bound:
-    """One end of a range: a number in the smallest unit of its kind, and the unit in the file."""
+    """One end of a range: ``number`` in the smallest unit of its kind; ``unit`` in the file."""
 
     number: Fraction
     unit: str
@@ -63,7 +63,7 @@ class Bound:
 
     @staticmethod
     def read(value: object) -> Bound | None:
-        """Return the bound of a TOML number or a text with a unit, or None for other values."""
+        """Return the bound for a TOML number or a text with a unit; None for any other value."""
         if type(value) is int:
             return Bound(Fraction(value), "", "whole", value)
         if type(value) is float and math.isfinite(value):
@@ -78,8 +78,8 @@ class Bound:
         return None
 
 
-#: For each kind of unit: ending of the names of columns with numbers, and the column's unit as a
-#: multiple of the smallest unit.
+#: For each kind of unit: (ending of the names of columns in tables, unit of these columns as a
+#: multiple of the smallest unit of the kind).
 _COLUMNS = {
     "time": ("_s", _TIMES["s"]),
     "rate": ("_bps", 1),
@@ -91,11 +91,11 @@ _COLUMNS = {
 
 
 def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
-    """Return a suffix with a unit, such as ``_s``, and the settings as numbers in this unit.
+    """Return (suffix, numbers): an ending with a unit, such as ``_s``, and values in this unit.
 
-    The suffix is appended to the name of the column of these numbers. It is empty for settings
-    without units. The result is None where a setting is neither a number nor a text with a unit, or
-    where units are of several kinds (``20 packets``, ``64 KB``).
+    The suffix is the ending of the name of a column with these numbers. It is empty if all values
+    are numbers. Returns None if only some values have units, or a value is neither a number nor a
+    text with a unit, or the units are of several kinds (``20 packets``, ``64 KB``).
     """
     if values and all(type(value) in {int, float} for value in values):
         return "", [float(value) for value in values]
@@ -109,16 +109,17 @@ def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
 
 
 def same_kind(low: Bound, high: Bound) -> bool:
-    """Whether two bounds can be the ends of one range: their units are of the same kind."""
+    """Whether two bounds can be the ends of one range: units of one kind, or both no unit."""
     return low.kind == high.kind or {low.kind, high.kind} == {"whole", "number"}
 
 
 def between(
     low: Bound, high: Bound, shares: Iterable[float], log: bool, digits: int = 6
 ) -> list[Setting]:
-    """Return values of a range at ``shares``: 0 is ``low``, 1 is ``high``.
+    """Return the values of a range at ``shares`` of the way: 0 is ``low``, 1 is ``high``.
 
-    ``log`` uses a logarithmic scale; values are rounded to ``digits`` significant digits.
+    With ``log``, the scale is logarithmic. Values are rounded to ``digits`` significant digits and
+    have the unit of ``low``.
     """
     values: list[Setting] = []
     for share in shares:
@@ -135,14 +136,15 @@ def between(
 
 
 def evenly(count: int) -> list[float]:
-    """Return ``count`` numbers from 0 to 1 at equal distances."""
+    """Return ``count`` numbers from 0 to 1 at equal distances; for one number, 0."""
     return [0.0] if count == 1 else [i / (count - 1) for i in range(count)]
 
 
 def sample(kind: str, count: int, dimensions: int, seed: int) -> list[Sequence[float]]:
-    """Return points of the unit cube: ``sobol`` (scrambled) or ``random``, one row per point.
+    """Return ``count`` points of the unit cube, each with ``dimensions`` coordinates from 0 to 1.
 
-    The first points do not change when ``count`` grows.
+    ``kind`` is ``sobol`` (a scrambled Sobol sequence) or ``random``. With a larger ``count``, the
+    first points are equal.
     """
     import numpy as np  # noqa: PLC0415  large
 
@@ -216,14 +218,14 @@ def labels(values: Sequence[Any]) -> list[str]:
 
 
 def _kind(table: Mapping[str, Any]) -> str:
-    """Return the ``kind`` of a table as text; empty without one."""
+    """Return the value of the key ``kind`` of a table as text; empty if the key is absent."""
     return text(table["kind"]) if "kind" in table else ""
 
 
 def _different(tables: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Return (kind, key) of each key whose values differ between tables of one kind.
+    """Return (kind, key) of each key whose values differ between tables of one ``kind``.
 
-    Keys that only some tables of a kind have are included.
+    A key that only some tables of a kind have is included.
     """
     number = Counter(map(_kind, tables))
     held = Counter((_kind(table), key) for table in tables for key in table)

@@ -27,7 +27,7 @@ HEADLINES: tuple[Shown, ...] = (
     ("latency_us.p99", "latency p99", _micros),
     ("packets.dropped", "drops", count),
 )
-#: Function that formats a metric's values, by the ending of a part of its path.
+#: (ending, function): the function formats values of metrics with a path part of this ending.
 _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_us", _micros),
     ("_s", span),
@@ -35,8 +35,8 @@ _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_bytes", size),
     ("_j", joules),
 )
-#: Functions that format ratios, by the last part of a metric's path. A ratio has no unit, even if
-#: an earlier part of its path ends with the name of one.
+#: Functions that format ratios, by the last part of the metric's path. A ratio has no unit, even if
+#: an earlier part of its path ends with a unit, such as ``_j``.
 RATIOS: dict[str, Callable[[float | None], str]] = {"of_always_on": percent, "of_ideal": count}
 #: By the ending of a part of a metric's path: the kind of unit that limits may have (values.py),
 #: and the metric's unit as a multiple of the smallest unit of this kind.
@@ -55,7 +55,10 @@ _WORDS |= {"of_always_on": "of always on", "of_ideal": "of ideal", "with_switche
 
 
 def shown(metric: str) -> Shown:
-    """Return path, short name and format of a metric: ``flows.fct_us.max`` is ``FCT max``."""
+    """Return (path, short name, format) of a metric: ``flows.fct_us.max`` becomes ``FCT max``.
+
+    The format is a function that returns a value as text with a unit.
+    """
     for headline in HEADLINES:
         if headline[0] == metric:
             return headline
@@ -79,20 +82,20 @@ def shown(metric: str) -> Shown:
 
 
 def unit_of(metric: str) -> tuple[str, int]:
-    """Return the kind of a metric's unit, and the unit as a multiple of the kind's smallest unit.
+    """Return (kind of a metric's unit, the unit as a multiple of the smallest unit of this kind).
 
-    For example, ``latency_us.p99`` has (``time``, 10⁶), because 1 µs is 10⁶ ps. The kind is empty
-    for counts and shares.
+    For example, ``latency_us.p99`` has (``time``, 10⁶), because 1 µs is 10⁶ ps. Counts and shares
+    have an empty kind and the multiple 1.
     """
     _, end = part_with_unit(metric)
     return _UNITS.get(end, ("", 1))
 
 
 def part_with_unit(metric: str) -> tuple[str, str]:
-    """Return the part of a metric's path that has its unit, and the ending with the unit.
+    """Return (part of a metric's path with the unit, ending with the unit).
 
-    For example, ``latency_us.p99`` has (``latency_us``, ``_us``). For counts and shares the ending
-    is empty, and the part is the last one.
+    For example, ``latency_us.p99`` has (``latency_us``, ``_us``). For counts and shares, the part
+    is the last part of the path, and the ending is empty.
     """
     *_, last = parts = metric.split(".")
     if last == "count" or last.startswith("of_"):
@@ -107,22 +110,23 @@ def part_with_unit(metric: str) -> tuple[str, str]:
 
 
 def full(metric: str, there: Collection[str]) -> str:
-    """Return the full name of a metric in tables; ``there`` has the names in tables.
+    """Return the full path of a metric, where the user may have omitted ``workloads.``.
 
-    Users may omit ``workloads.`` of a measure of a workload, as in ``service.exchange_us.p99``.
+    For example, ``service.exchange_us.p99`` becomes ``workloads.service.exchange_us.p99`` if only
+    the longer path is in ``there``, the metrics of the tables.
     """
     of_workload = f"workloads.{metric}"
     return of_workload if metric not in there and of_workload in there else metric
 
 
 def of_workloads(there: Collection[str]) -> list[str]:
-    """Return the metrics for the first columns of a table, where several workloads share a run.
+    """Return the metrics of workloads for the first columns of a table, from those in ``there``.
 
-    For each workload, the metric is the 99th percentile of the times of its own unit of work (the
-    mean for jobs and rounds). It is returned for the workload's window, and for the time while each
-    other workload was active. A single workload has these metrics only if its unit is the exchange
-    or the transaction. The 99th percentiles of the measures of applications follow. Only metrics in
-    ``there`` are returned.
+    For each workload, the metric is the 99th percentile of the times of its unit of work (flow,
+    query, exchange …), or the mean time for jobs and rounds. It is returned over the window of the
+    workload, and over the times at which each other workload was active. A single workload has
+    these metrics only if its unit is the exchange or the transaction. The 99th percentiles of the
+    measures of applications follow.
     """
     found = []
     # The name of a workload may contain dots.

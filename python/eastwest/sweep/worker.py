@@ -1,8 +1,8 @@
 """Worker process of a sweep: receives runs from its parent one by one, and sends events back.
 
-The process is started once and stays for the whole sweep, so that a run does not include the start
-of an interpreter. When the parent ends or is killed, the pipe is closed and the process exits at
-once, also within a run (see ``eastwest.sweep.pool``). Unfinished files have temporary names.
+The process executes many runs, so that the start of a Python interpreter is needed only once. When
+the parent ends or is killed, the pipe is closed and the process exits at once, also within a run
+(see ``eastwest.sweep.pool``). Unfinished files have temporary names.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _TELL_EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Setup:
-    """Data that are equal for all runs of a sweep, sent to each process once."""
+    """Inputs that are equal for all runs of a sweep; each process receives them once."""
 
     source: Source
     store: Path
-    #: Hash of the scenario's text without overrides: runs of one family have similar costs.
+    #: Hash of the scenario's text without overrides: the run store notes costs by family.
     family: str
     #: Build of the simulator, which must be equal in all processes.
     build: str
@@ -49,7 +49,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Task:
-    """A run to execute: number, overrides of the scenario, hash of the scenario, and seed."""
+    """A run to execute: number of the task, overrides, hash (``identity``) and seed.
+
+    ``identity`` is the hash of the resolved scenario, equal for all seeds of a point.
+    """
 
     number: int
     overrides: core.Overrides
@@ -61,13 +64,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Event:
-    """Event of a run (``number`` of its task), sent by the process that executes it."""
+    """Event of the run with task ``number``, sent by the process that executes the run."""
 
     number: int
     #: Kind of event. ``done``: the run has a result; ``failed``: the simulator reported an error;
     #: ``died``: the process died; ``lost``: processes of this run died too often, so that the run
     #: is not repeated; ``world``: an error of the disk or the machine, which stops the sweep;
-    #: ``progress``; ``ready``: the process accepts runs.
+    #: ``progress``: the run has advanced; ``ready``: the process accepts runs.
     what: str
     message: str = ""
     #: For ``progress``: share of the run that is done (0 to 1).
@@ -77,7 +80,11 @@ class Event:
 
 
 def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
-    """Simulate one run, write its result to the store, and return the event of its end."""
+    """Simulate one run, write its result to the store, and return its last event.
+
+    ``tell`` is called with ``progress`` events. The last event is ``done``, ``failed`` or
+    ``world``.
+    """
     plan = Plan(task.source or setup.source, task.overrides, task.identity, setup.family)
     extra = {}
     if setup.warm_up_ps:
@@ -130,7 +137,10 @@ def main(handle: int) -> None:
     setup: Setup = link.recv()
     core.use(setup.mechanisms.restore())
     if core.build() != setup.build:
-        changed = "Eastwest, or a mechanism, changed during the start: repeat the command"
+        changed = (
+            "the files of Eastwest or of a mechanism changed while the processes of the sweep "
+            "started: repeat the command"
+        )
         link.send(Event(-1, "world", changed))
         return
     import polars  # noqa: F401, PLC0415  slow to load: not within the first run

@@ -1,10 +1,9 @@
 """Quantities that a claim file may name: values of one run, and measures over several runs.
 
-A *value* is a number of one run: a metric of its summary (``rounds.goodput_bps``) or a function of
-its result registered with ``run_value``. A *measure* computes one number from the values at some
-points of a sweep, mostly with a 95 % interval over seeds. Values and measures are pure functions; a
-claim file has no code. Functions that only one study needs are in the ``measures.py`` of its folder
-(of_study.py).
+A *value* is a number of one run: a metric of the run's summary (``rounds.goodput_bps``), or the
+result of a function that is registered with ``run_value``. A *measure* computes one number from the
+values at some points of a sweep, mostly with a 95 % interval over seeds. A claim file has no code.
+Functions that only one study needs are in ``measures.py`` of its folder (of_study.py).
 """
 
 from __future__ import annotations

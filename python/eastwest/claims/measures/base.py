@@ -1,4 +1,4 @@
-"""Building blocks of measures: points of a sweep with values by seed, registries of functions."""
+"""Classes and decorators for measures: runs, points with values by seed, and registries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastwest.results import Result
 from eastwest.stats import mean_interval
 from eastwest.sweep.tables import RUN_COLUMNS, SweepResult
 
-#: One line of a claim's table: numbers and text by column.
+#: One row of a claim's table: numbers and texts by column.
 Row = dict[str, float | int | str | None]
 Settings = Mapping[str, Any]
 
@@ -25,16 +25,19 @@ class MeasureError(InputError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured number with its interval (95 %, for means), its text, and its rows."""
+    """A measured number with its interval, a text and rows of a table.
+
+    ``low`` and ``high`` are the ends of the 95 % interval for means; they are None without one.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
     #: Number of seeds (independent runs) of the measurement.
     seeds: int = 1
-    #: Text that is shown before the number, or alone if the number is not finite; may be empty.
+    #: Text shown before the number, or in place of a number that is not finite; may be empty.
     text: str = ""
-    #: Rows for the figure and the table of a claim; empty where there are none.
+    #: Rows for the figure and the CSV file of a claim; may be empty.
     rows: list[Row] = field(default_factory=list)
 
 
@@ -42,24 +45,24 @@ class Measured:
 class Sample:
     """A point of a sweep: its settings, and the values of one quantity in its runs, by seed."""
 
-    #: Settings of the point by path, one for each axis: the first setting of the axis.
+    #: Value of the first setting of each axis at this point, by path.
     settings: Settings
     values: Mapping[int, float]
     #: Settings that are equal at all points of the sweep, by path.
     fixed: Settings = field(default_factory=dict)
-    #: For each axis, by the path of its first setting: the other settings that the axis varies.
+    #: Values of the other settings of each axis: path of the axis's first setting → path → value.
     moved: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
     def decided(self) -> dict[str, Any]:
-        """All settings of the point by path: those of the sweep and those of all axes."""
+        """All settings of the point by path: settings of all points, and settings of the axes."""
         others = {path: v for moved in self.moved.values() for path, v in moved.items()}
         return {**self.fixed, **others, **self.settings}
 
     def axes_but(self, named: Collection[str]) -> dict[str, Any]:
-        """Return the settings of the axes that have none of the ``named`` paths.
+        """Return the settings by path, only of axes that have none of the ``named`` paths.
 
-        A named path can also be the path of a key within the tables that are values of an axis.
+        An axis of tables also has the paths of the keys of these tables.
         """
         axes = [
             {path: setting, **self.moved.get(path, {})} for path, setting in self.settings.items()
@@ -69,7 +72,7 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """Mean over the seeds of the quantity at this point."""
+        """Mean of the quantity at this point over the seeds."""
         return mean_interval(list(self.values.values())).value
 
 
@@ -85,11 +88,12 @@ class Data:
         self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
-        """Return the points whose settings equal ``at``, with the number ``value`` of their runs.
+        """Return the points with the settings ``at``, each with the numbers ``value`` of its runs.
 
-        Settings are those of axes, and those that a sweep sets for all of its points. Where ``at``
-        has a list, any member of the list fits; selection.py has the rules for tables. A sweep
-        that lacks a setting of ``at`` has no fitting point.
+        ``value`` names a metric or a registered value. ``at`` has a wanted value or a list of
+        allowed values by path, of settings of axes or of all points; selection.py has the rules for
+        tables. A sweep without a setting of ``at`` has no such point. Raises ``MeasureError`` if no
+        point is found, or no run has the value.
         """
         wanted = at or {}
         known = {path: None for sweep in self.sweeps for path in _paths(sweep)}
@@ -108,7 +112,10 @@ class Data:
         return found
 
     def _of(self, sweep: SweepResult, value: str, wanted: Settings) -> Iterator[tuple[int, Sample]]:
-        """Yield (number of the point, ``Sample``) for points of one sweep that fit ``wanted``."""
+        """Yield (number of the point, ``Sample``) for points of one sweep that match ``wanted``.
+
+        Points without any run that has the number ``value`` are left out.
+        """
         groups = [axis["paths"] for axis in sweep.summary["axes"]]
         fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
         columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
@@ -127,7 +134,7 @@ class Data:
             yield number, Sample(first, numbers, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
-        """Return the point whose settings equal ``at``; raise ``MeasureError`` unless it is one."""
+        """Return the only point with the settings ``at``; raise ``MeasureError`` if not one."""
         found = self.samples(value, at)
         if len(found) > 1:
             raise MeasureError(
@@ -136,7 +143,10 @@ class Data:
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
-        """Return (settings, seed, result with tables) of each run whose settings equal ``at``."""
+        """Return (settings, seed, result with tables) of each run with the settings ``at``.
+
+        The settings are the first setting of each axis, by path.
+        """
         found = [
             (sample.settings, seed, sweep.run(number, seed))
             for sweep in self.sweeps
@@ -163,7 +173,7 @@ class Data:
 
 
 def _fitting(sweep: SweepResult, wanted: Settings) -> set[int]:
-    """Return the numbers of the points of a sweep that fit ``wanted``."""
+    """Return the numbers of the points of a sweep whose settings match ``wanted``."""
     fixed, values = sweep.summary["settings"], _axis_values(sweep)
     return {
         number
@@ -173,7 +183,7 @@ def _fitting(sweep: SweepResult, wanted: Settings) -> set[int]:
 
 
 def _paths(sweep: SweepResult) -> Iterator[str]:
-    """Yield the paths of settings of a sweep: axes, keys of tables on axes, settings of all."""
+    """Yield the paths that a selection can name: axes, keys of tables on axes, other settings."""
     for path, values in _axis_values(sweep).items():
         yield path
         for value in values:
@@ -182,7 +192,7 @@ def _paths(sweep: SweepResult) -> Iterator[str]:
 
 
 def _axis_values(sweep: SweepResult) -> dict[str, list[Any]]:
-    """Return the values of each axis of a sweep, by the path of the setting."""
+    """Return the values of each setting of an axis of the sweep, by path, one for each step."""
     return {
         path: [row[place] for row in axis["values"]]
         for axis in sweep.summary["axes"]
@@ -195,7 +205,7 @@ Measure = Callable[..., Measured]
 
 @dataclass(frozen=True)
 class Signature:
-    """A measure with its arguments in a claim file."""
+    """A registered measure: name, function, and the arguments that a claim file can set."""
 
     name: str
     function: Measure
@@ -214,7 +224,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Known:
-    """Registry by name: measures, and functions for values that a run's summary does not have."""
+    """Registry of measures and of functions for values that are not in a run's summary, by name."""
 
     measures: dict[str, Signature] = field(default_factory=dict)
     values: dict[str, RunValue] = field(default_factory=dict)
@@ -227,13 +237,16 @@ SHARED = Known()
 
 
 def _known(function: Callable[..., Any]) -> Known:
-    """Return the registry for a function: that of its study, or the shared one of Eastwest."""
+    """Return the registry of a function: ``SHARED`` for Eastwest's own, else that of its module."""
     module = str(function.__module__)  # __module__ is None in a namespace without a name
     return SHARED if module.startswith("eastwest.") else REGISTERED.setdefault(module, Known())
 
 
 def run_value(name: str) -> Callable[[RunValue], RunValue]:
-    """Return a decorator that registers a function, which computes a value of a run, by name."""
+    """Return a decorator that registers a function as the value ``name`` of a run.
+
+    The function has the run's ``Result`` as its argument and returns a number.
+    """
 
     def register(function: RunValue) -> RunValue:
         _known(function).values[name] = function
@@ -243,10 +256,11 @@ def run_value(name: str) -> Callable[[RunValue], RunValue]:
 
 
 def measure(name: str, *, share: bool = False) -> Callable[[Measure], Measure]:
-    """Return a decorator that registers a measure: a function of data and further arguments.
+    """Return a decorator that registers a function as the measure ``name``.
 
-    ``share`` declares that the measured number is a share (0.074 for 7.4 %): a claim that uses the
-    unit ``%`` needs a factor, mostly 100.
+    The first argument of the function is a ``Data``; a claim file sets the other arguments.
+    ``share`` declares that the function returns a share (0.074 for 7.4 %): a claim with the unit
+    ``%`` then needs a factor, mostly 100.
     """
 
     def register(function: Measure) -> Measure:

@@ -25,15 +25,15 @@ def mean(data: Data, value: str, at: Settings) -> Measured:
 def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the mean relative reduction of a value from the point ``against`` to ``at``.
 
-    With equal seeds both points have equal jobs and start times. The interval is that of the mean
-    of ``1 − a/b`` over the seeds that both points have; ``a`` is the value at the point ``at``,
-    ``b`` the value at ``against``. Seeds for which ``b`` is 0 are left out.
+    This is the mean of ``1 − a/b`` over the seeds that both points have, with its 95 % interval;
+    ``a`` is the value at the point ``at``, ``b`` the value at ``against``. Runs with equal seeds
+    have equal jobs and start times. Seeds for which ``b`` is 0 are left out.
     """
     pairs = _pairs(data.sample(value, at), data.sample(value, against))
     shares = [1 - ours / theirs for ours, theirs in pairs if theirs]
     if not shares:
         raise MeasureError(
-            f"{value} is 0 in all runs at the point `against`: a reduction needs another value"
+            f"{value} is 0 in all runs at the point `against`: no relative reduction is defined"
         )
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
@@ -43,7 +43,7 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
 def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the mean absolute reduction of a value from the point ``against`` to ``at``.
 
-    The reduction has the unit of the value. The interval is that of the mean over the seeds that
+    The reduction has the unit of the value. The mean and its 95 % interval are over the seeds that
     both points have.
     """
     pairs = _pairs(data.sample(value, at), data.sample(value, against))
@@ -52,20 +52,23 @@ def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
 
 
 def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
-    """Return pairs of values of two points with equal seeds; raise ``MeasureError`` if none."""
+    """Return (value of ``ours``, value of ``theirs``) for each seed that both points have.
+
+    Raises ``MeasureError`` if there is no such seed.
+    """
     seeds = [seed for seed in ours.values if seed in theirs.values]
     if not seeds:
         raise MeasureError(
-            "the points `at` and `against` have no seed in common: a comparison needs one"
+            "the points `at` and `against` have no seed in common, but a comparison needs one"
         )
     return [(ours.values[seed], theirs.values[seed]) for seed in seeds]
 
 
 @measure("largest")
 def largest(data: Data, value: str, at: Settings) -> Measured:
-    """Return the largest value of all runs at one point, for sources that report maxima.
+    """Return the largest value of all runs at one point, for publications that report maxima.
 
-    A maximum has no interval: with more seeds it can only grow.
+    A maximum has no interval over seeds.
     """
     values = data.sample(value, at).values
     return Measured(max(values.values()), seeds=len(values))

@@ -1,8 +1,8 @@
 """Measures and values of one study: functions in the file ``measures.py`` of its folder.
 
-The file is Python and is executed when a claim of the study is read. Its functions are registered
-with ``measure`` and ``run_value`` of ``eastwest.claims.measures``, as the shared measures are, and
-are known to the claims of this study only.
+The file is Python code, which is executed when a claim of the study is read. Its functions are
+registered with the decorators ``measure`` and ``run_value`` of ``eastwest.claims.measures``, and
+only the claims of this study can use them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _KIND = "eastwest_measures"
 
 
 def known_in(study: Path) -> Known:
-    """Return the measures and values that the claims of a study may name.
+    """Return the measures and values that the claims of the study in this folder may name.
 
-    Raises ``InputError`` where the study's file cannot be executed, or defines a
-    measure or value that has the name of a shared one.
+    Raises ``InputError`` if ``measures.py`` of the study cannot be executed, or if one of its
+    measures or values has the name of a shared one.
     """
     if not (study / FILE).is_file():
         return SHARED
@@ -42,7 +42,7 @@ def known_in(study: Path) -> Known:
 
 
 def module_of(study: Path) -> ModuleType:
-    """Return the module of a study's measures, which is executed once in a process."""
+    """Return the module of a study's ``measures.py``; the file is executed at the first call."""
     path = (study / FILE).resolve()
     source = user_code.read(path)
     loaded = sys.modules.get(user_code.module_name(path, source, _KIND))

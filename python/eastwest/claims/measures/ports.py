@@ -53,11 +53,11 @@ def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str)
 def port_count(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean count of packets at ports, such as early drops, over the runs at ``at``.
+    """Return the mean number of packets at ports, such as early drops, over the runs at ``at``.
 
-    ``column`` is the column of the table ``drops`` with the count, ``kinds`` are the kinds of
-    packets that count. Without ``ect`` (``ect`` or ``not-ect``), packets with and without ECT
-    count; without ``tier`` (such as ``host-down``), the ports of all tiers count.
+    ``column`` is the column of the table ``drops`` that is added up, for packets of ``kinds``.
+    ``ect`` is ``ect`` or ``not-ect``; if empty, both are counted. ``tier`` is a tier of ports, such
+    as ``host-down``; if empty, the ports of all tiers are counted.
     """
     found = [_counted(result, column, kinds, ect, tier) for _, _, result in data.results(at)]
     interval = mean_interval(found)
@@ -68,17 +68,18 @@ def port_count(
 def port_share(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean share (0 to 1) of some packets in a count, over the runs at ``at``.
+    """Return the share (0 to 1) of packets of ``kinds`` and ``ect`` in drops, marks or arrivals.
 
-    The count is the sum of a ``column`` of the table ``drops``, such as ``drops_early``, at ports
-    of ``tier``. The share is the part of the packets of these ``kinds`` with this ``ect``.
+    The whole is the sum of ``column`` of the table ``drops``, such as ``drops_early``, over all
+    packets at the ports of ``tier``. The result is the mean share over the runs at ``at``.
     """
     shares = []
     for _, _, result in data.results(at):
         whole = _counted(result, column, [], "", tier)
         if not whole:
             raise MeasureError(
-                f"{result.path}: {column} is 0 at these ports, so that a share of it is not defined"
+                f"{result.path}: the sum of {column} at these ports is 0, so that no share is "
+                "defined"
             )
         shares.append(_counted(result, column, kinds, ect, tier) / whole)
     interval = mean_interval(shares)

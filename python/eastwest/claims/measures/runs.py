@@ -1,4 +1,4 @@
-"""Values of one run that combine several of its numbers."""
+"""Values of one run that are computed from several numbers of the run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from eastwest.results import Result, pick
 def first_map_to_last_task_s(result: Result) -> float:
     """Return the time from the start of the first map to the end of the last task, in s.
 
-    This is the total runtime of the E-EON studies, over all jobs: from the first start of a task to
-    the last end of a task. It excludes submission and set-up of jobs, and the heartbeat that
-    reports the last end.
+    This time is over all jobs of the run: from the first start of a task to the last end of a task.
+    The E-EON studies name it total runtime. It excludes the submission and set-up of jobs, and the
+    heartbeat that reports the last end.
     """
     started, finished = result.tasks["started_s"].min(), result.tasks["finished_s"].max()
     if not isinstance(started, float) or not isinstance(finished, float):

@@ -1,8 +1,8 @@
-"""Measures over many settings: ratios and reductions from a reference, best setting, order.
+"""Measures over many points: ratios and reductions from a reference, best setting, order.
 
-A *share* is the value at a point divided by the value at the point with which it is compared, seed
-by seed: runs with equal seeds have equal blocks and start times. Intervals are Student t intervals
-over seeds.
+A *share* is the value at a point divided by the value at the point with which it is compared, for
+each seed: runs with equal seeds have equal blocks and start times. Intervals are 95 % Student t
+intervals over seeds.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ Reading = Callable[[float], float]
 
 @measure("mean-ratio", share=True)
 def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str = "") -> Measured:
-    """Return the mean ratio of a value at points ``at`` to the value at ``against``, seed by seed.
+    """Return the mean ratio of a value at points ``at`` to the value at points ``against``.
 
-    ``of`` names the value at ``against``, if it is not ``value``.
+    Ratios are computed for each seed; the mean is over points and seeds. ``of`` is the name of the
+    value at ``against``, if it is not ``value``.
     """
     return _mean(data, value, at, against, lambda share: share, of)
 
@@ -43,7 +44,8 @@ def mean_reduction(
 ) -> Measured:
     """Return the mean relative reduction of a value from points ``against`` to points ``at``.
 
-    ``of`` names the value at ``against``, if it is not ``value``.
+    Reductions are computed for each seed; the mean is over points and seeds. ``of`` is the name of
+    the value at ``against``, if it is not ``value``.
     """
     return _mean(data, value, at, against, lambda share: 1 - share, of)
 
@@ -54,7 +56,8 @@ def reduction_difference(
 ) -> Measured:
     """Return the mean reduction at points ``at`` minus the mean reduction at points ``less``.
 
-    Both are relative reductions from the points ``against``; runs of equal seeds are compared.
+    Both are relative reductions of ``value`` from the points ``against``, between runs with equal
+    seeds.
     """
     means = []
     for points in (at, less):
@@ -66,7 +69,7 @@ def reduction_difference(
     common = sorted(ours.keys() & others.keys())
     if not common:
         raise MeasureError(
-            "the points `at` and `less` have no seed in common: a comparison needs one"
+            "the points `at` and `less` have no seed in common, but a comparison needs one"
         )
     interval = mean_interval([ours[seed] - others[seed] for seed in common])
     return Measured(interval.value, interval.low, interval.high, interval.n)
@@ -74,9 +77,10 @@ def reduction_difference(
 
 @measure("saved-share", share=True)
 def saved_share(data: Data, value: str, whole: str, at: Settings, against: Settings) -> Measured:
-    """Return the reduction of ``value``, divided by the reduction of ``whole``.
+    """Return the absolute reduction of ``value`` divided by the absolute reduction of ``whole``.
 
-    Both are reductions from ``against`` to ``at``, summed over all points.
+    Both are reductions from points ``against`` to points ``at``, summed over all points; the result
+    is the mean of the quotient over the seeds.
     """
     parts, wholes = (_saved(_pairs(data, each, at, against)) for each in (value, whole))
     shares = [
@@ -84,7 +88,8 @@ def saved_share(data: Data, value: str, whole: str, at: Settings, against: Setti
     ]
     if not shares:
         raise MeasureError(
-            f"{whole} is equal at the points `at` and `against`: there is no reduction to share"
+            f"{whole} is equal at the points `at` and `against`, so that no share of its reduction "
+            "is defined"
         )
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
@@ -101,11 +106,11 @@ def best_reduction(
     loss: float = 0.0,
     of: str = "",
 ) -> Measured:
-    """Return the largest mean reduction of a value at any of the points ``at``.
+    """Return the largest mean relative reduction of a value from ``against`` to a point of ``at``.
 
-    ``of`` names the value at the point ``against``, if it is not ``value``. With ``keeping``, only
-    points count at which the mean of the value ``keeping`` is at least 1 − ``loss`` times its mean
-    at ``keeping_against`` (default: ``against``).
+    ``of`` is the name of the value at ``against``, if it is not ``value``. ``keeping`` names a
+    second value: a point is considered only if the mean of this value is at least 1 − ``loss``
+    times its mean at ``keeping_against`` (default: ``against``).
     """
     pairs = _pairs(data, value, at, against, of)
     if keeping:
@@ -125,15 +130,20 @@ def best_reduction(
 def least_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
-    """Return the smallest mean reduction at any of the points ``at``; negative for an increase."""
+    """Return the smallest mean relative reduction of a value from ``against`` to a point of ``at``.
+
+    It is negative for an increase. ``of`` is the name of the value at ``against``, if it is not
+    ``value``.
+    """
     return _extreme(_pairs(data, value, at, against, of), -1)
 
 
 @measure("lower-share", share=True)
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the share of pairs of points with a lower mean at ``at`` than at ``against``.
+    """Return the share of pairs of points in which the mean at ``at`` is below that at ``against``.
 
-    The two points of a pair differ only in the settings that ``at`` and ``against`` name.
+    A pair is a point of ``at`` and a point of ``against`` that differ only in the settings that
+    ``at`` and ``against`` name.
     """
     apart = {*at, *against}
     theirs = {_key(sample, apart): sample for sample in data.samples(value, against)}
@@ -155,7 +165,10 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Return the number on the axis ``along`` with the least (``highest``: largest) mean value."""
+    """Return the setting (a number) on the axis ``along`` with the least mean of ``value``.
+
+    With ``highest``, it is the setting with the largest mean.
+    """
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -164,9 +177,10 @@ def best_place(data: Data, value: str, at: Settings, along: str, highest: bool =
 
 @measure("trend")
 def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
-    """Return Spearman's rank correlation between the numbers of an axis and the mean of a value.
+    """Return the rank correlation (Spearman) between the settings of an axis and mean values.
 
-    1 means that the mean rises along the whole axis, -1 that it falls. It is 0 for equal means.
+    1: the mean rises along the whole axis; -1: it falls; 0: all means are equal. The settings of
+    the axis ``along`` are numbers.
     """
     places = _along(data, value, at, along)
     if len(places) < 3:
@@ -184,13 +198,14 @@ def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
 def reversed_pairs(
     data: Data, value: str, at: Settings, measured: list[float], spread: list[float]
 ) -> Measured:
-    """Return the number of pairs of points whose means have the opposite order to those measured.
+    """Return the number of reversed pairs: simulated means in the opposite order of measured means.
 
-    ``measured`` and ``spread`` are the measured means and standard deviations of the points, in the
-    order of the sweep. A pair counts if its measured means differ by more than the sum of the two
-    deviations. The interval is not a confidence interval: it begins at the number of reversed pairs
-    whose order is certain, and ends at the number of all reversed pairs. An order is certain if the
-    simulated means differ by more than the sum of the half-widths of their two 95 % intervals.
+    ``measured`` and ``spread`` are the means and standard deviations that others have measured at
+    the points, in the order of the sweep. Only pairs whose measured means differ by more than the
+    sum of the two deviations are considered. The interval is not a confidence interval: it extends
+    from the number of certainly reversed pairs to the number of all reversed pairs. A pair is
+    certainly reversed if the simulated means differ by more than the sum of the half-widths of
+    their two 95 % intervals.
     """
     samples = data.samples(value, at)
     if not len(samples) == len(measured) == len(spread):
@@ -225,7 +240,7 @@ def _half_width(sample: Sample) -> float:
 
 @measure("best-ratio", share=True)
 def best_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the ratio of the least mean at points ``at`` to the least mean at ``against``."""
+    """Return the least mean of a value at points ``at``, divided by the least at ``against``."""
     ours, theirs = data.samples(value, at), data.samples(value, against)
     first, second = (min(group, key=lambda sample: sample.mean) for group in (ours, theirs))
     rows: list[Row] = [{"setting": _words(s), value: s.mean} for s in (*ours, *theirs)]
@@ -240,7 +255,7 @@ def _mean(
     seeds = sorted(set.intersection(*({*_shares(*pair)} for pair in pairs)))
     if not seeds:
         raise MeasureError(
-            "the points `at` and `against` have no seed in common: a comparison needs one"
+            "the points `at` and `against` have no seed in common, but a comparison needs one"
         )
     each = [_shares(*pair) for pair in pairs]
     values = [math.fsum(read(shares[seed]) for shares in each) / len(each) for seed in seeds]
@@ -251,12 +266,13 @@ def _mean(
 def _pairs(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> list[tuple[Sample, Sample]]:
-    """Return pairs: each point ``at``, and the point of ``against`` with which it is compared.
+    """Return (point of ``at``, point of ``against`` with which it is compared) for each ``at``.
 
-    A single point of ``against`` is compared with all points ``at``. If there are several, the
-    chosen point has equal settings on the axes that both points have and ``against`` does not
-    name; among several of these, it has the most equal settings. ``of`` names the value at this
-    point, if it is not ``value``. Raises ``MeasureError`` where not exactly one point fits.
+    If ``against`` has only one point, all points of ``at`` are compared with it. Otherwise both
+    points have equal settings on all axes that ``against`` does not name and both points have. If
+    several points of ``against`` meet this, the point with the most equal settings is used. ``of``
+    is the name of the value at ``against``, if it is not ``value``. Raises ``MeasureError`` unless
+    exactly one point of ``against`` is left.
     """
     theirs = data.samples(of or value, against)
     pairs = []
@@ -289,13 +305,16 @@ def _agreeing(sample: Sample, other: Sample) -> int:
 
 
 def _shares(sample: Sample, other: Sample) -> dict[int, float]:
-    """Return by seed the value of ``sample`` divided by the value of ``other``, unless it is 0."""
+    """Return the value of ``sample`` divided by the value of ``other``, by seed.
+
+    Seeds that only one point has, and seeds for which the value of ``other`` is 0, are left out.
+    """
     common = [seed for seed in sample.values if other.values.get(seed)]
     return {seed: sample.values[seed] / other.values[seed] for seed in common}
 
 
 def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
-    """Return by seed the sum of (second value − first value) over all pairs of points."""
+    """Return the sum of (value of the second point − value of the first) over pairs, by seed."""
     seeds = set.intersection(*({*ours.values} & {*theirs.values} for ours, theirs in pairs))
     return {
         seed: math.fsum(theirs.values[seed] - ours.values[seed] for ours, theirs in pairs)
@@ -304,7 +323,7 @@ def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
 
 
 def _extreme(pairs: Sequence[tuple[Sample, Sample]], sign: int) -> Measured:
-    """Return the mean reduction of the pair of points where it is largest or smallest.
+    """Return the mean relative reduction of the pair of points with the largest or smallest one.
 
     ``sign``: 1 for the largest, -1 for the smallest.
     """
@@ -333,7 +352,10 @@ def _rows(pairs: Sequence[tuple[Sample, Sample]]) -> list[Row]:
 
 
 def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, float]:
-    """Return for each number of an axis, ascending, the mean of a value at all its points."""
+    """Return the mean of a value over all points of a setting, by setting of the axis ``along``.
+
+    The settings are numbers (with a unit: in the smallest unit) in ascending order.
+    """
     found: dict[float, list[float]] = {}
     for sample in data.samples(value, at):
         bound = Bound.read(sample.settings.get(along))
@@ -355,5 +377,5 @@ def _seeds(samples: Sequence[Sample]) -> int:
 
 
 def _words(sample: Sample) -> str:
-    """Return the settings of a point as a short text: the values without their paths."""
+    """Return the first setting of each axis at a point as a short text: values without paths."""
     return ", ".join(str(value) for value in sample.settings.values())
