@@ -240,8 +240,9 @@ class Search:
         ``points`` is the number of points of the stage before ``first``.
         """
         runs = 0
-        for stage in self.spec.stages[first:]:
-            points = self.spec.stages[first - 1].kept(points)
+        stages = self.spec.stages
+        for before, stage in zip(stages[first - 1 :], stages[first:], strict=False):
+            points = before.kept(points)
             runs += points * len(stage.seeds)
         return runs
 
