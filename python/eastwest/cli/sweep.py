@@ -27,6 +27,7 @@ from eastwest.cli.options import (
 from eastwest.cli.progress import SweepBar
 from eastwest.cli.screen import headed, natural_width, print_table
 from eastwest.cli.simulate import overrides
+from eastwest.interrupts import FinishedInterrupt
 from eastwest.notes import deadlines
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep import seeds as notes_on_seeds
@@ -129,6 +130,8 @@ def _finished(driver: Driver, folder: Path) -> SweepResult:
     """Run all planned runs and return the result; on Ctrl-C, print how many runs are stored."""
     try:
         return driver.run(folder)
+    except FinishedInterrupt:
+        raise
     except KeyboardInterrupt:
         state = driver.state()
         kept = f"{state.done} of {state.planned} runs are stored"

@@ -104,7 +104,7 @@ def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
     """Write the folder of an optimisation under a temporary name, and rename it at the end."""
     with kept.writing(place.out.absolute()), place.begin() as partial:
         _fill(partial.path, search, verdict)
-        place.place(partial.path)
+        place.place(partial)
     return OptimizeResult(place.out)
 
 
