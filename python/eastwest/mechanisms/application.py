@@ -44,6 +44,16 @@ class Message(Protocol):
         """Number of the request that this message replies to, or None."""
 
 
+class _NotStarted(list[tuple[Any, ...]]):
+    """List of actions of a process before ``on_start``, which refuses all actions."""
+
+    def append(self, act: tuple[Any, ...]) -> None:
+        raise RuntimeError(
+            f"{act[0]}() was called before the process has started: __init__ cannot request "
+            "actions; call it in on_start or a later hook"
+        )
+
+
 class Application(Base):
     """An application: each host of a role runs a process, which is an object of the class.
 
@@ -76,8 +86,10 @@ class Application(Base):
         """Numbers of the processes of each role."""
         now_ps: int
         """Simulated time in ps."""
-        _acts: list[tuple[Any, ...]]
         _next: int
+
+    #: Actions that the present hook has requested.
+    _acts: list[tuple[Any, ...]] = _NotStarted()
 
     def on_start(self) -> None:
         """Start the process; called at the time ``start`` of the workload."""
@@ -91,8 +103,8 @@ class Application(Base):
     def on_close(self, peer: int, failed: bool) -> None:
         """Handle the end of a connection with the process ``peer``.
 
-        The other process has closed it and all its messages have arrived, or (``failed``) TCP has
-        given up and undelivered messages of both directions are lost.
+        The other process has closed it and all its messages have arrived, or (``failed``) the
+        transport has given up and undelivered messages of both directions are lost.
         """
 
     def send(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> None:
@@ -109,7 +121,7 @@ class Application(Base):
         return self._send("request", to, bytes, data, connection)
 
     def reply(self, request: Message, bytes: int, data: Any = None) -> None:
-        """Reply to a request, now or later. A second reply has no effect.
+        """Reply to a request, now or later. A second reply to a request ends the run with an error.
 
         Raises ``ValueError`` for a message that is no request, or a size out of range.
         """
@@ -169,7 +181,10 @@ class Application(Base):
         self._acts.append(("begin", self._natural("units", units)))
 
     def complete(self, units: int = 1) -> None:
-        """Count units of work as completed: ``applications.W.operations.completed``."""
+        """Count units of work as completed: ``applications.W.operations.completed``.
+
+        The run ends with an error if more units are completed than ``plan`` has announced.
+        """
         self._acts.append(("complete", self._natural("units", units)))
 
     def _send(self, act: str, to: int, size: int, data: Any, connection: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from eastwest.notes import deadlines, host_cores, lost_lossless, unanswered
+from eastwest.notes import deadlines, host_cores, lost_lossless, operations, unanswered
 
 #: Each kind of note: the class of its sentence on a page (``bad``: a failure; ``look``: needs
 #: attention), and the function that returns its sentences for the summary of a run.
@@ -18,6 +18,7 @@ NOTES: tuple[tuple[str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
     ("bad", lost_lossless.of_run),
     ("look", host_cores.of_run),
     ("look", unanswered.of_run),
+    ("look", operations.of_run),
     ("look", deadlines.of_run),
 )
 

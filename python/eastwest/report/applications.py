@@ -43,7 +43,7 @@ def number_rows(result: Result) -> list[list[str]]:
         no_operations = not any(pick(own, *path) for path in _NUMBERS[:3])
         cells = ["–" if no_operations else units.count(pick(own, *path)) for path in _NUMBERS[:3]]
         cells += [units.count(pick(own, *path)) for path in _NUMBERS[3:]]
-        rows.append([shown(workload, 40), *cells, reasons(own["requests"]) or "–"])
+        rows.append([shown(workload, 40), *cells, reasons(own) or "–"])
     return rows
 
 
