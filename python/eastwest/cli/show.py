@@ -19,7 +19,6 @@ from eastwest.views import summary
 _MOST_NOTES, _LEAST_LINES = 2, 2
 #: Maximum number of lines of a summary.
 _SCREEN = 23
-_MOST_GOALS = 4
 #: Styles of the pieces of a printed line about a problem of an input file.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
 
@@ -35,10 +34,10 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
 
 
 def summary_table(result: Result, width: int) -> Table:
-    """Return a table of the main results of a run, smaller than a screen of 80 × 24.
+    """Return a table of the main results of a run; with few goals, it fits on 80 × 24 characters.
 
-    Notes are whole where the screen has room for them; summary.json has all. Lines have at most
-    ``width`` characters, and numbers stay beside their units.
+    All goals are in the table. Notes are whole where the screen has room for them; summary.json has
+    all. Lines have at most ``width`` characters, and numbers stay beside their units.
     """
     notes = summary.notes(result)
     more = len(notes) - _MOST_NOTES
@@ -61,17 +60,15 @@ def summary_table(result: Result, width: int) -> Table:
 
 
 def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, text, style) of the first goals of a run, and of a line on further goals."""
+    """Yield (name, text, style) of the goals of a run, missed goals first."""
     if not result.summary.get("goals"):
         return
     from eastwest.views import goals  # noqa: PLC0415  few runs have goals
 
-    found = goals.entries(result.summary)
-    style = {"good": "green", "bad": "red", "look": ""}
-    for number, entry in enumerate(found[:_MOST_GOALS]):
+    style = {"bad": "red", "look": "", "good": "green"}
+    found = sorted(goals.entries(result.summary), key=lambda e: [*style].index(goals.mark(e)))
+    for number, entry in enumerate(found):
         yield "" if number else "goal", goals.line(entry), style[goals.mark(entry)]
-    if len(found) > _MOST_GOALS:
-        yield "", f"and {len(found) - _MOST_GOALS} more goals in summary.json", ""
 
 
 def print_summary(console: Console, result: Result) -> None:

@@ -133,7 +133,9 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
         return units.count(pick(s, *path))
 
     def both(*path: str) -> tuple[str, str]:
-        middle, tail = (units.span(seconds(pick(s, *path, q))) for q in ("p50", "p99"))
+        empty = pick(s, *path, "count") == 0
+        found = (None if empty else pick(s, *path, q) for q in ("p50", "p99"))
+        middle, tail = (units.span(seconds(value)) for value in found)
         return middle, f"median; p99 {tail}"
 
     cards = []
