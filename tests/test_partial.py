@@ -18,6 +18,7 @@ from eastwest import folders
 from eastwest.errors import FolderError
 from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
+from eastwest.interrupts import FinishedInterrupt, delayed
 from eastwest.partial import Partial, remove_abandoned, temporary
 
 MAKER = """
@@ -140,9 +141,41 @@ def test_a_folder_is_replaced(
         with place.begin() as made:
             (made.path / "mark").write_text(text)
             sync_folder(made.path)
-            place.place(made.path)
+            place.place(made)
         assert (tmp_path / "out" / "mark").read_text() == text
         assert [*tmp_path.iterdir()] == [tmp_path / "out"]
+
+
+def test_an_interrupt_waits_until_a_folder_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = NewFolder(tmp_path / "out", True, "a thing", "mark", parents=False)
+    real = folders._exchanged
+
+    def exchanged(first: Path, second: Path) -> bool:
+        done = real(first, second)
+        signal.raise_signal(signal.SIGINT)
+        return done
+
+    monkeypatch.setattr(folders, "_exchanged", exchanged)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mark").write_text("old")
+    with (
+        pytest.raises(FinishedInterrupt, match=r"the new folder is complete: .*out"),
+        place.begin() as made,
+    ):
+        (made.path / "mark").write_text("new")
+        place.place(made)
+    assert (tmp_path / "out" / "mark").read_text() == "new"
+    assert [*tmp_path.iterdir()] == [tmp_path / "out"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_of_a_failed_replacement_is_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt) as raised, delayed("done"):
+        signal.raise_signal(signal.SIGINT)
+        raise FolderError("no")
+    assert not isinstance(raised.value, FinishedInterrupt)
 
 
 def test_a_replacement_in_two_steps_that_was_cut_off_is_finished(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import core, store
+from eastwest.mechanisms.load import load
 from eastwest.partial import Partial, temporary
 from eastwest.results import Result
 from eastwest.run import measured
@@ -72,6 +73,44 @@ def test_another_build_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     before = base.key(1)
     monkeypatch.setattr(core, "build", lambda: "0.1.0 otherwise compiled")
     assert base.key(1) != before
+
+
+def test_modules_that_a_mechanism_imports_are_part_of_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, elsewhere = tmp_path / "own", tmp_path / "site-packages"
+    (own / "helpers").mkdir(parents=True)
+    elsewhere.mkdir()
+    (own / "helpers" / "__init__.py").write_text("from . import sizes\n")
+    (own / "helpers" / "sizes.py").write_text("SIZE = 100\n")
+    (own / "later.py").write_text("LATER = 1\n")
+    (elsewhere / "installed_one.py").write_text("ONE = 1\n")
+    (own / "app.py").write_text(
+        "import eastwest as ew\nimport installed_one, json\nfrom helpers.sizes import SIZE\n"
+        "class Sends(ew.Application):\n    def on_start(self):\n        import later\n"
+        "        self.count('bytes', SIZE)\n"
+    )
+    for folder in (own, elsewhere):
+        monkeypatch.syspath_prepend(str(folder))
+    text = f'{TINY.partition("[[")[0]}[[workload]]\nname = "app"\nkind = "sends"\n'
+
+    def once() -> tuple[str, list[str], int]:
+        with core.using(load([own / "app.py"])[0]):
+            done = Store(tmp_path / "store").run(plan(text), 1)
+            key = plan(text).key(1)
+        imports = [each["file"] for each in done.summary["mechanisms"][0]["imports"]]
+        return key, imports, done.summary["applications"]["app"]["counters"]["bytes"]
+
+    first = once()
+    assert first[1:] == (["helpers/__init__.py", "helpers/sizes.py", "later.py"], 300)
+    assert once() == first
+    (own / "helpers" / "sizes.py").write_text("SIZE = 2_000\n")
+    second = once()
+    assert second[0] != first[0] and second[2] == 6_000
+    (own / "later.py").write_text("LATER = 2\n")
+    assert once()[0] != second[0]
+    with core.using(load([own / "app.py"])[1].restore()):
+        assert plan(text).key(1) == once()[0]
 
 
 def test_a_changed_trace_is_another_run(tmp_path: Path) -> None:

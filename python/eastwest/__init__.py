@@ -9,6 +9,11 @@
 
 from __future__ import annotations
 
+from eastwest import starting
+
+if starting.is_program():
+    starting.end_silently()
+
 import importlib
 import sys
 from types import ModuleType

@@ -458,13 +458,14 @@ def mpi_check(files: Sequence[tuple[str, Path]]) -> list[str]:
 def build() -> str:
     """Return the version of the simulator with the hashes of all code that decides its results.
 
-    Hashed are the compiled extension, if it is one file, and mechanisms in Python. The code of this
-    Python package is not hashed.
+    Hashed are the compiled extension, if it is one file, and mechanisms in Python with the user's
+    files that they import. The code of this Python package is not hashed.
     """
     wanted = extras()
     file = getattr(wanted.module or _core, "__file__", None)
     parts = [version(), *([_hash(file)] if file else [])]
-    return " ".join([*parts, *(str(s["sha256"]) for s in wanted.sources if "file" in s)])
+    files = [part for s in wanted.sources if "file" in s for part in (s, *s.get("imports", ()))]
+    return " ".join([*parts, *(str(part["sha256"]) for part in files)])
 
 
 @functools.cache

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+#: Parts of a summary that have no numbers in flow mode, because flow mode simulates no packets.
+OF_PACKETS = frozenset({"drops", "latency_us", "marks", "packets", "ports", "tcp"})
 #: Longest sentence that is shown, in characters; a result folder may come from anyone.
 _LONGEST = 400
 

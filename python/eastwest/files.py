@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,6 +33,34 @@ def is_folder(path: Path) -> bool:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{clean(str(path), 60)}: is not a valid file name: {said}") from None
+
+
+def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path], force: bool) -> None:
+    """Raise ``InputError`` where a command must not write its output files.
+
+    An output must differ from all inputs and from all other outputs. An existing file is replaced
+    only with ``force``.
+    """
+    for number, out in enumerate(outputs):
+        if any(_is_same(out, each) for each in inputs):
+            raise InputError(
+                f"{clean(str(out), 400)} is an input of this command: name another file"
+            )
+        if any(_is_same(out, each) for each in outputs[:number]):
+            raise InputError(f"{clean(str(out), 400)} is named for two outputs: name another file")
+        if os.path.lexists(out) and not out.is_dir() and not force:
+            raise InputError(
+                f"{clean(str(out), 400)} already exists: name another file, or replace it with "
+                "--force"
+            )
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    """Whether two paths name one file, or would name one."""
+    try:
+        return first.samefile(second)
+    except OSError:
+        return first.resolve() == second.resolve()
 
 
 def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:

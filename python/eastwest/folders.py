@@ -16,6 +16,7 @@ import os
 from pathlib import Path
 
 from eastwest.errors import FolderError
+from eastwest.interrupts import delayed
 from eastwest.partial import Partial, remove
 
 #: Arguments of the system call ``renameat2`` (linux/fs.h): paths are relative to the working
@@ -66,12 +67,17 @@ class NewFolder:
         """Make a folder with a temporary name beside the final path. Raises ``OSError``."""
         return Partial.folder(self.out.absolute().parent)
 
-    def place(self, partial: Path) -> None:
-        """Rename the finished folder ``partial`` to its final name.
+    def place(self, made: Partial) -> None:
+        """Rename the finished folder to its final name, and remove the folder that it replaces.
 
-        Afterwards a replaced folder has the name ``partial`` (``Partial.close`` removes it), or is
-        removed.
+        An interrupt waits until this is done, and then raises ``FinishedInterrupt``.
         """
+        with delayed(f"the new folder is complete: {self.out}"):
+            self._place(made.path)
+            made.close()
+
+    def _place(self, partial: Path) -> None:
+        """Rename ``partial``; a replaced folder then has its name, or is removed."""
         if not os.path.lexists(self.out):
             partial.rename(self.out)
             return

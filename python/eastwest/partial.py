@@ -37,8 +37,13 @@ class Partial:
         remove_abandoned(parent)
         for _ in range(_TRIES):
             self.path = temporary(parent)
-            handle = make(self.path)
-            if handle is not None and _claimed(handle, self.path):
+            try:
+                handle = make(self.path)
+                claimed = handle is not None and _claimed(handle, self.path)
+            except KeyboardInterrupt:
+                remove(self.path)
+                raise
+            if claimed:
                 self._handle: int | None = handle
                 return
         raise OSError(f"{parent}: another process removes each new file in this folder")

@@ -23,6 +23,7 @@ from eastwest import formats
 from eastwest.core import Column, CoreResult
 from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
+from eastwest.interrupts import delayed
 from eastwest.partial import Partial
 from eastwest.result_tables import Tables
 
@@ -131,22 +132,24 @@ class TargetFolder:
         """Raise ``FolderError`` where the folder cannot be written; called before a simulation."""
         self._named(self.out if self.out is not None else DEFAULT_PARENT / "any").check()
 
-    def place(self, partial: Path, stem: str) -> Path:
-        """Rename the finished folder ``partial`` to its final name; return the path.
+    def place(self, made: Partial, stem: str) -> Path:
+        """Rename the finished folder to its final name; return the path.
 
         If no folder was named, the final name is ``stem``, or the first free name of ``stem-2``,
-        ``stem-3`` and so on.
+        ``stem-3`` and so on. An interrupt during this raises ``FinishedInterrupt`` afterwards.
         """
         if self.out is not None:
-            self._named(self.out).place(partial)
+            self._named(self.out).place(made)
             return self.out
         number = 1
         while True:
             name = stem if number == 1 else f"{stem}-{number}"
-            target = partial.parent / name
+            target = made.path.parent / name
             if not os.path.lexists(target):
                 try:
-                    partial.rename(target)
+                    with delayed(f"the result is complete: {_relative(target)}"):
+                        made.path.rename(target)
+                        made.close()
                 except OSError as error:
                     if error.errno not in {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}:
                         raise
@@ -229,7 +232,7 @@ def write_result(
         with Partial.folder(parent) as partial:
             fill_folder(partial.path, raw, summary, parts)
             sync_folder(partial.path)
-            final = target.place(partial.path, stem)
+            final = target.place(partial, stem)
     except BaseException as error:
         for folder in reversed(made):
             with contextlib.suppress(OSError):

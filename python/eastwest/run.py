@@ -19,6 +19,7 @@ from eastwest import core, notes, shipped
 from eastwest.errors import InputError
 from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
+from eastwest.interrupts import FinishedInterrupt
 from eastwest.memory import Watched
 from eastwest.notes import host_cores
 from eastwest.progress import RunWords, watched
@@ -202,7 +203,11 @@ def simulate(
             summary["set"] = [f"{path} = {value}" for path, value in overrides]
         if keeper is None:
             return write_result(target, raw, summary)
-        result = write_result(target, raw, summary, keeper.parts)
+        try:
+            result = write_result(target, raw, summary, keeper.parts)
+        except FinishedInterrupt:
+            keeper.done()
+            raise
         keeper.done()
     finally:
         if keeper is not None:

@@ -66,14 +66,14 @@ class Keeper:
         self.build = core.build()
         #: Simulated time of the latest checkpoint in seconds; None without a checkpoint.
         self.kept_s: float | None = None
-        #: Whether a later process can resume the run from a checkpoint; known after ``close``.
-        self.goes_on = False
         #: Wall and CPU time, in s, that earlier processes took for the run.
         self.earlier = {"wall_s": 0.0, "cpu_s": 0.0}
         self._fresh = fresh
         self._parent = store_folder(folder) / "unfinished"
         self._say = say
         self._folder: Path | None = None
+        #: Folder of the run, also after ``close``.
+        self._last: Path | None = None
         self._lock: int | None = None
         self._started = (time.perf_counter(), time.process_time())
 
@@ -178,6 +178,11 @@ class Keeper:
             "cpu_s": self.earlier["cpu_s"] + time.process_time() - cpu,
         }
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a later process can resume the run from a checkpoint."""
+        return self._last is not None and (self._last / _CHECKPOINT).is_file()
+
     def parts(self, table: str) -> list[Path]:
         """Return the files with the first rows of a table, in order; later rows are in memory."""
         if self._folder is None:
@@ -193,10 +198,8 @@ class Keeper:
     def close(self) -> None:
         """Release the lock for later processes; remove the files of a run without a checkpoint."""
         folder, self._folder = self._folder, None
-        if folder is not None:
-            self.goes_on = (folder / _CHECKPOINT).is_file()
-            if not self.goes_on:
-                self._remove(folder)
+        if folder is not None and not self.goes_on:
+            self._remove(folder)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -226,7 +229,7 @@ class Keeper:
         if not held:
             os.close(lock)
             return False
-        self._lock, self._folder = lock, folder
+        self._lock, self._folder, self._last = lock, folder, folder
         return True
 
     def _remove(self, folder: Path) -> None:

@@ -80,6 +80,59 @@ def test_wrong_options_of_an_import_are_named(
     assert not (tmp_path / "graph.toml").exists()
 
 
+def test_outputs_of_topologies_replace_no_file(topology: Path, tmp_path: Path) -> None:
+    def refused(*words: str) -> str:
+        done = CliRunner().invoke(app, ["topology", "import", *words])
+        assert done.exit_code == 2
+        return done.stderr.replace("\n", " ")
+
+    out, before = tmp_path / "graph.toml", topology.read_text()
+    for same in (topology, tmp_path / "." / topology.name):
+        assert "is an input of this command" in refused(str(topology), "-o", str(same), "--force")
+    named = ("-o", str(out), "--ports", str(out))
+    assert "is named for two outputs" in refused(str(topology), *named)
+    assert topology.read_text() == before and not out.exists()
+    out.write_text("mine")
+    assert "already exists: name another file, or replace it with --force" in refused(
+        str(topology), "-o", str(out)
+    )
+    assert out.read_text() == "mine"
+    printed("topology", "import", str(topology), "-o", str(out), "--force")
+    assert out.read_text().startswith("# from small.topo")
+    tables = ["--ports", str(out), "--hosts", str(topology), "-o", str(out)]
+    done = CliRunner().invoke(app, ["topology", "routes", str(topology), *tables, "--force"])
+    assert done.exit_code == 2 and "is an input of this command" in done.stderr.replace("\n", " ")
+
+
+def test_a_seed_beyond_the_maximum_is_refused_with_the_maximum() -> None:
+    largest = str(2**63 - 1)
+    assert largest in printed("run", "first", "--seed", largest, "--json")
+    done = CliRunner().invoke(app, ["run", "first", "--seed", str(2**63)])
+    assert done.exit_code == 2 and "is not in the range 0<=x<=" in done.stderr.replace("\n", " ")
+    done = CliRunner().invoke(app, ["check", "first", "--set", f"seed={2**64 - 1}"])
+    assert f"is too large: at most {largest}" in done.stderr
+
+
+def test_all_goals_of_a_run_are_printed_the_missed_ones_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    goals = "".join(f'"flows.fct_us.{each}" = "> 0"\n' for each in ("mean", "p50", "p99", "max"))
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        'schema = 1\n[fabric]\nkind = "star"\nhosts = 3\nhost_rate = "1 Gbit/s"\n'
+        '[[workload]]\nkind = "permutation"\nname = "all"\nbytes = "1 KB"\n'
+        f'[goal]\n{goals}"packets.sent" = "minimal"\n"throughput_bps" = "< 1"\n'
+    )
+    lines = [line.strip() for line in printed("run", str(scenario)).splitlines()]
+    first = next(n for n, line in enumerate(lines) if line.startswith("goal"))
+    shown = " ".join(lines[first:])
+    order = ["throughput_bps < 1: missed", "packets.sent minimal", "flows.fct_us.mean > 0: met"]
+    places = [shown.index(each) for each in [*order, "flows.fct_us.max > 0: met"]]
+    assert places[0] == len("goal") + shown[4:].index("t") and places[:2] == sorted(places[:2])
+    assert all(place > places[1] for place in places[2:])
+
+
 def test_routes_are_written_with_their_largest_load(tmp_path: Path) -> None:
     out = tmp_path / "routes.csv"
     settings = ("--set", "fabric.leaves=2", "--set", "fabric.hosts_per_leaf=2")

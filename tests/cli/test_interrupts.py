@@ -15,6 +15,7 @@ import pytest
 
 from eastwest import core, shipped
 from eastwest.memory import MemoryLimitError, Watched
+from eastwest.unfinished import Keeper
 
 pytestmark = pytest.mark.slow
 
@@ -131,3 +132,32 @@ def _held(process: int) -> int:
     except OSError:
         return 0
     return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if pages else 0
+
+
+def test_ctrl_c_while_modules_are_loaded_prints_no_traceback(tmp_path: Path) -> None:
+    # The command imports ``typer`` before it calls ``main``.
+    (tmp_path / "typer.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "eastwest", "version"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_a_second_ctrl_c_does_not_hide_a_checkpoint(tmp_path: Path) -> None:
+    keeper = Keeper(60, folder=tmp_path)
+    place = keeper.place("plan")
+    assert place is not None
+    Path(place).write_text("state of the run")
+    keeper.close()
+    assert keeper.goes_on
+    again = Keeper(60, folder=tmp_path)
+    assert again.find("plan") == place and again.goes_on
+    again.done()
+    assert not again.goes_on

@@ -72,6 +72,28 @@ def test_the_median_decides_where_few_seeds_are_far_from_the_others(
         assert (found.state, found.beyond) == (state, beyond)
 
 
+def test_a_measure_without_values_is_not_measured() -> None:
+    metrics = {"latency_us.count": 0.0, "flows.fct_us.p99": 3.0}
+    (entry,) = evaluate.of_run(goals(latency_us__p99="< 1 ms"), metrics)
+    assert (entry["met"], entry["value"]) == (None, None)
+    assert entry["absent"] == "latency_us.count is 0" and "nearest" not in entry
+    failed = {
+        "applications.a.operations.begun": 9.0,
+        "applications.a.operations.completed": 9.0,
+        "applications.a.counters.failed": 9.0,
+    }
+    (entry,) = evaluate.of_run(goals(applications__a__operation_us__p99="< 1 ms"), failed)
+    assert entry["absent"] == "no operation was completed"
+    swept = evaluate.of_sweep(goals(latency_us__p99="< 1 ms"), {0: {1: metrics}}, 0, 0.95)
+    assert swept.absent == {"latency_us.p99": "latency_us.count"}
+
+
+def test_points_without_a_measure_are_not_compared() -> None:
+    runs = {0: seeds(8.0, 8.1), 1: {1: {"t": 1.0}, 2: {"t": 1.1}}}
+    swept = evaluate.of_sweep(goals(m="< 10"), runs, 0, 0.95)
+    assert [at.point for at in swept.points] == [0] and swept.unmeasured == (1,)
+
+
 def test_seeds_beyond_a_limit_are_counted_in_sweeps_and_optimisations() -> None:
     runs = seeds(8.0, 8.1, 10.5, 8.2)
     swept = evaluate.of_sweep(goals(m="< 10"), {0: runs}, 0, 0.95)

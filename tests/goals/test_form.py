@@ -87,6 +87,7 @@ def test_every_problem_of_a_table_is_told() -> None:
         {
             "a.exchange_us.p99": "< 1 MB",
             "packets.dropped": "< 1 ms",
+            "applications.a.counters.missed": "< 50 %",
             "b": "lowest",
             "c": "minimum",
             "d": 3,
@@ -95,8 +96,11 @@ def test_every_problem_of_a_table_is_told() -> None:
     )
     told = {p["path"]: (p["message"], p["hint"]) for p in problems}
     assert told.keys() == {
-        "goal.a.exchange_us.p99", "goal.packets.dropped", "goal.b", "goal.c", "goal.d", "goal.e",
+        "goal.a.exchange_us.p99", "goal.packets.dropped", "goal.applications.a.counters.missed",
+        "goal.b", "goal.c", "goal.d", "goal.e",
     }  # fmt: skip
+    missed = told["goal.applications.a.counters.missed"][0]
+    assert missed == 'missed is a number without a unit; write "< 50"'
     assert told["goal.a.exchange_us.p99"][0] == 'exchange_us is a time; write "< 1 us"'
     assert told["goal.packets.dropped"][0] == 'dropped is a number without a unit; write "< 1"'
     assert told["goal.c"][1] == "minimal"
@@ -113,6 +117,19 @@ def test_goals_of_a_scenario_are_read_with_its_overrides() -> None:
     added = form.of_scenario(source(TINY), [("goal.flows.count", "maximal")])
     assert added.best == (Goal("flows.count", True),)
     assert not form.of_scenario(source(TINY), [])
+
+
+def test_flow_mode_has_no_goals_on_packets() -> None:
+    text = TINY + '[goal]\n"latency_us.p99" = "< 1 ms"\n"packets.dropped" = "<= 0"\n'
+    flow = text.replace('name = "tiny"', 'name = "tiny"\nfidelity = "flow"', 1)
+    assert form.problems_of(source(text), []) == []
+    problems = form.problems_of(source(flow), [])
+    assert [each["path"] for each in problems] == ["goal.latency_us.p99", "goal.packets.dropped"]
+    assert 'is not measured with fidelity = "flow"' in problems[0]["message"]
+    done = ew.run(TINY, {"fidelity": "flow"})
+    assert done.summary["latency_us"]["count"] == 0 and "p99" not in done.summary["latency_us"]
+    names = {name.partition(".")[0] for name in metrics_in(done.summary)}
+    assert "flows" in names and not names & {"latency_us", "packets", "drops", "tcp"}
 
 
 def test_a_run_does_not_depend_on_its_goals(tmp_path: Path) -> None:
@@ -235,7 +252,7 @@ def test_the_declared_numbers_of_applications_are_those_of_their_runs() -> None:
         assert sorted(own["counters"]) == sorted(declared[name]["counters"] or [])
         measures = {f"{each}_us" for each in declared[name]["measures"] or []}
         further = {each.partition(".")[0] for each in declared[name]["further"]}
-        assert own.keys() - {"counters", "ended"} == measures | further
+        assert own.keys() - {"counters", "ended", "transport"} == measures | further
         for each in declared[name]["further"]:
             part, _, number = each.partition(".")
             assert isinstance(own[part][number], int)

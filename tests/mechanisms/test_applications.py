@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +12,9 @@ import eastwest as ew
 from eastwest.errors import InputError
 from eastwest.mechanisms import new, sketch
 from eastwest.mechanisms.new import Kind
+from eastwest.notes import unanswered
+from eastwest.views import goals, summary
+from project_paths import ROOT
 
 FABRIC = (
     'schema = 1\n[fabric]\nkind = "star"\nhosts = 6\nhost_rate = "1 Gbit/s"\n'
@@ -42,6 +46,7 @@ def test_the_template_does_what_the_built_in_fan_out_does() -> None:
     sketched = ew.run(text, mechanisms=[made.folder / made.named])
     built_in = ew.run(text.replace('"my-service"\nname = "search"', '"fan-out"\nname = "search"'))
     assert sketched.digest == built_in.digest
+    assert "docs/guide/own-application.md" in (made.folder / "README.md").read_text()
     both = [each.summary["applications"]["search"] for each in (sketched, built_in)]
     assert both[0]["query_us"] == both[1]["query_us"]
     assert both[0]["query_us"]["count"] == 200
@@ -105,7 +110,6 @@ class Asks(ew.Application):
         if message.request is not None:
             assert message.data == "question"
             self.reply(message, 5000)
-            self.reply(message, 5000)
         else:
             assert message.answers is not None
             assert self.number_of[message.answers] == message.sender
@@ -120,11 +124,107 @@ class Asks(ew.Application):
 def test_requests_replies_and_closes() -> None:
     text = scenario("asks", 'clients = ["h0", "h1"]\nservers = ["h2..h4"]')
     result = ew.run(text, mechanisms=[Asks])
+    # A run with an application of the user cannot be repeated without it.
+    story = str(ew.explain(result, "flow", 0))
+    assert "--rerun" not in story
+    assert "a run with these mechanisms, and with --set 'measure.flow_parts=*'" in story
     # Each process closes right after its request. The reply still arrives, as it was written before
     # the close.
     assert own(result)["counters"]["closed"] == 3 * 1 + 3 * 2
     assert own(result)["counters"]["answers"] == 6
     assert result.summary["workloads"]["app"]["exchange_us"]["count"] == 6
+
+
+def test_a_second_reply_ends_the_run() -> None:
+    class Twice(Asks):
+        def on_message(self, message: ew.Message) -> None:
+            self.reply(message, 5000)
+            self.reply(message, 5000)
+
+    text = scenario("twice", 'clients = ["h0"]\nservers = ["h2"]')
+    with pytest.raises(
+        ew.RunError, match=r"^app: on_message of process 1 \(servers\): replied to a request that"
+    ):
+        ew.run(text, mechanisms=[Twice])
+
+
+def test_more_operations_than_planned_end_the_run() -> None:
+    class Counts(ew.Application):
+        def on_start(self) -> None:
+            self.plan(3)
+            self.complete(5)
+
+    with pytest.raises(ew.RunError, match="5 operations are completed, but only 3 are planned"):
+        ew.run(scenario("counts"), mechanisms=[Counts])
+
+
+def test_a_timer_beyond_the_end_of_time_names_the_limit() -> None:
+    class Waits(ew.Application):
+        def on_start(self) -> None:
+            self.timer(2**62)
+
+    with pytest.raises(ew.RunError, match=r"is too long: simulated time ends at 2305843\.0092"):
+        ew.run(scenario("waits"), mechanisms=[Waits])
+
+
+@pytest.mark.parametrize("action", ["send(1, 100)", "timer(5)", 'count("a")'])
+def test_actions_before_the_start_are_refused(action: str) -> None:
+    class Early(ew.Application):
+        def __init__(self) -> None:
+            eval(f"self.{action}")
+
+        def on_start(self) -> None:
+            pass
+
+    name = action.partition("(")[0]
+    with pytest.raises(InputError, match=rf"{name}\(\) was called before the process has started"):
+        ew.run(scenario("early"), mechanisms=[Early])
+
+
+def test_the_example_of_the_guide_counts_each_request_once() -> None:
+    page = (ROOT / "docs" / "guide" / "own-application.md").read_text("utf-8")
+    code = next(each for each in re.findall(r"```python\n(.*?)```", page, re.S) if "ew.run" in each)
+    there: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, "example", "exec", dont_inherit=True), there)
+    assert there["own"]["answer_us"]["count"] == 6 * 300
+
+
+def test_operations_that_fail_or_do_not_begin_have_a_line_and_a_note() -> None:
+    hedged = scenario(
+        "hedged",
+        'clients = ["h0"]\nservers = ["h1"]\noperations = 20\ntimeout = "1 us"\nretries = 0\n'
+        '[goal]\n"applications.app.operation_us.p99" = "< 1 ms"',
+    )
+    result = ew.run(hedged)
+    assert own(result)["operation_us"] == {"count": 0}
+    note = "app: 20 of 20 operations failed, and have no time in the measures"
+    assert note in result.summary["notes"]
+    assert "0 of 20 operations done, 20 failed" in [text for _, text in summary.rows(result)]
+    line = goals.line(result.summary["goals"][0])
+    assert line.endswith("not measured: no operation was completed")
+
+    few = scenario("key-value", 'clients = ["h0"]\nservers = ["h1"]\noperations = 1000')
+    result = ew.run(few, {"duration": "3 ms"})
+    begun, completed = (own(result)["operations"][name] for name in ("begun", "completed"))
+    assert 0 < completed < begun < 1000
+    line = f"{completed} of 1,000 operations done, {begun - completed} not complete, "
+    line += f"{1000 - begun} not begun, 1 of {begun} requests without reply"
+    assert line in [text for _, text in summary.rows(result)]
+    assert any("had not begun at the duration of the run" in n for n in result.summary["notes"])
+
+
+def test_the_note_on_aborted_connections_names_the_transport() -> None:
+    requests = {"sent": 3, "unanswered": 2, "connection_failed": 2}
+    for transport, name in (("tcp", "TCP"), ("rocev2", "RoCEv2"), (None, "the transport")):
+        own = {"requests": requests, "transport": transport}
+        assert unanswered.reasons(own) == f"2 on connections that {name} has aborted"
+    roce = scenario("key-value", 'transport = "rocev2"\noperations = 2')
+    assert own_of(roce)["transport"] == "rocev2"
+
+
+def own_of(text: str) -> dict[str, Any]:
+    """Return the numbers of the application of a scenario."""
+    return own(ew.run(text))
 
 
 def test_random_numbers_depend_on_seed_and_process() -> None:
@@ -328,7 +428,32 @@ def test_misspelt_hooks_and_taken_names_are_refused() -> None:
         def on_start(self) -> None:
             """Do nothing."""
 
+    class Async(ew.Application):
+        async def on_start(self) -> None:  # type: ignore[override]
+            """Do nothing."""
+
+    class Yields(ew.Application):
+        def on_start(self) -> Any:
+            yield
+
+    class Named(ew.Application):
+        name: int = 4  # type: ignore[misc,assignment]
+
+        def on_start(self) -> None:
+            """Do nothing."""
+
+    class Both(ew.Application):
+        roles: ClassVar = {"clients": "Hosts that ask."}
+        clients: int = 3
+
+        def on_start(self) -> None:
+            """Do nothing."""
+
     for class_, says in [
+        (Async, "Async.on_start is async, so that a call would do nothing"),
+        (Yields, "Yields.on_start contains yield"),
+        (Named, 'Named.name is 4, but must be the name in scenarios as text, such as "named"'),
+        (Both, "Both.clients: a role has this name"),
         (Misspelt, "on_mesage is not a hook; allowed: on_start"),
         (Taken, "number: Application has an attribute of this name"),
         (Late, "2.5 is not a time such as"),

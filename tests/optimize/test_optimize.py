@@ -81,7 +81,7 @@ REAL = """
 optimize = 1
 scenario = "tiny.toml"
 [[goal]]
-minimise = "latency_us.p99"
+minimise = "flows.fct_us.p99"
 [[goal]]
 maximise = "throughput_bps"
 [[axis]]
@@ -543,6 +543,16 @@ def test_proposals_do_not_depend_on_the_number_of_processes(tiny: Path) -> None:
         0, named=True
     )
     assert alone.digest == row["digest"]
+
+
+def test_a_goal_must_be_measured_in_every_stage(tiny: Path) -> None:
+    text = (tiny / "o.toml").read_text()
+    (tiny / "o.toml").write_text(text.replace("flows.fct_us.p99", "latency_us.p99"))
+    with pytest.raises(ProblemsError) as refused:
+        load(tiny / "o.toml")
+    (problem,) = refused.value.problems
+    assert problem["path"] == "goal.latency_us.p99"
+    assert 'is not measured with fidelity = "flow"' in problem["message"]
 
 
 def test_a_stage_is_set_over_a_point(tiny: Path) -> None:

@@ -556,6 +556,8 @@ def test_the_list_runs_and_its_account_adds_up(tmp_path: Path) -> None:
         (2, 0, 14480, 2.0),
     ]
     assert "already exists" in run(tmp_path / "router.bin", "-o", tmp_path / "flows.csv").output
+    same = run(tmp_path / "router.bin", "-o", tmp_path / "router.bin", "--force")
+    assert same.exit_code == 2 and "is an input of this command" in same.output
     again = run(tmp_path / "router.bin", "-o", tmp_path / "flows.csv", "--force", "--pair")
     assert again.exit_code == 0
     assert (

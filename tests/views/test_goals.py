@@ -69,6 +69,15 @@ def summary(table: dict[str, str], runs: dict[int, list[dict[str, float]]]) -> d
     return {"goals": json.loads(json.dumps(found.as_json()))}
 
 
+def test_points_that_were_not_measured_are_named() -> None:
+    runs = {0: [{"m": 8.0}, {"m": 8.1}], 1: [{"t": 1.0}, {"t": 1.1}]}
+    (said,) = goals.of_sweep(summary({"m": "< 10"}, runs), NAMED)
+    assert said.endswith("not measured at K 1.")
+    none = {0: [{"latency_us.count": 0.0, "m": 1.0}]}
+    (said,) = goals.of_sweep(summary({"latency_us.p99": "< 1 ms"}, none), NAMED)
+    assert said == "Goal latency_us.p99: not measured: latency_us.count is 0 in all runs."
+
+
 def test_lines_of_a_run_tell_value_and_margin() -> None:
     table = {"w.exchange_us.p99": "< 100 us", "tcp.timeouts": "<= 0", "w.round_s.mean": "minimal"}
     metrics = {"workloads.w.exchange_us.p99": 82.0, "tcp.timeouts": 3.0}

@@ -91,6 +91,10 @@ fn whole(value: &Value, max: u64) -> Result<u64, String> {
             Ok(_) => Err(format!("is too large: at most {max}")),
             Err(_) => Err("must not be negative".to_owned()),
         },
+        // An override of a setting with a number that is too large for TOML.
+        Value::String(text) if text.len() > 18 && text.bytes().all(|b| b.is_ascii_digit()) => {
+            Err(format!("is too large: at most {max}"))
+        }
         other => Err(format!("{}; write a whole number", instead(other))),
     }
 }

@@ -103,6 +103,19 @@ impl Drivers {
         waiting.map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
+    /// Ends the run after the current event at time `now`, because the workload number `workload`
+    /// requires this for the reason `why`. An error of an application is an error of its code, and
+    /// any other workload can no longer finish.
+    pub fn fail(&mut self, workload: u16, now: Time, why: &str) {
+        let Driver { name, workload, .. } = self.of(workload);
+        self.stuck = Some(match workload {
+            Workload::Application(_) => {
+                RunError::Workload(name.clone(), format!("{why} (at {now})"))
+            }
+            _ => RunError::Stuck(format!("at {now}, {name}: {why}")),
+        });
+    }
+
     /// Ends the run after the current event with [`RunError::Stuck`] for the reason `why`.
     pub fn stop(&mut self, why: String) {
         self.stuck = Some(RunError::Stuck(why));

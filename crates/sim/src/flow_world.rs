@@ -334,11 +334,7 @@ impl FlowWorld {
             | Action::Truncate { .. } => {
                 unreachable!("flow mode has no datagrams and no transfers that end at a time")
             }
-            Action::Fail(why) => {
-                let (name, drivers) =
-                    (self.site.drivers.of(workload).name.clone(), &mut self.site.drivers);
-                drivers.stop(format!("at {now}, {name}: {why}"));
-            }
+            Action::Fail(why) => self.site.drivers.fail(workload, now, &why),
             Action::Finished => self.site.drivers.finish(workload),
             report => self.site.probes.records.take(workload, now, report),
         }

@@ -10,6 +10,8 @@ pub enum RunError {
     Interrupted,
     /// A workload can no longer finish; the text is the reason.
     Stuck(String),
+    /// A workload ends the run with an error: name of the workload, and the reason.
+    Workload(String, String),
     /// A limit of the simulator was reached, or the run could not be built; the text is the reason.
     Limit(String),
 }
@@ -19,6 +21,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::Interrupted => write!(f, "interrupted"),
             RunError::Stuck(what) => write!(f, "the simulation can no longer finish: {what}"),
+            RunError::Workload(name, why) => write!(f, "{name}: {why}"),
             RunError::Limit(what) => write!(f, "{what}"),
         }
     }

@@ -13,6 +13,7 @@ use crate::ports::{Depths, Drops, Links, Sojourn};
 use crate::probes::Probes;
 use crate::records::Records;
 use crate::site::Site;
+use crate::stream_transports::Transport;
 use crate::transactions;
 use crate::transactions::{Calls, Finished};
 use eastwest_engine::histogram::Histogram;
@@ -216,9 +217,14 @@ fn spread(mut values: Vec<f64>) -> Value {
     json!({ "mean": mean, "p50": at(0.5), "p99": at(0.99), "max": at(1.0) })
 }
 
+/// Returns number, mean and percentiles of durations in µs, as JSON; without durations only their
+/// number, which is 0.
 fn latencies<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Value {
     let mut all = Histogram::default();
     histograms.for_each(|h| all.merge(h));
+    if all.count() == 0 {
+        return json!({ "count": 0 });
+    }
     json!({
         "count": all.count(), "mean": all.mean_us(), "p50": all.quantile_us(0.5),
         "p99": all.quantile_us(0.99), "p999": all.quantile_us(0.999), "max": all.max_us(),
@@ -308,9 +314,9 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
 }
 
 /// Returns, by the name of the workload, the counters and measures of each application, the numbers
-/// of its operations and requests, and the cause of its end.
+/// of its operations and requests, the cause of its end, and the name of its transport.
 fn applications(site: &Site) -> Map<String, Value> {
-    let of = |application: &Deployment| {
+    let of = |application: &Deployment, transport: Transport| {
         let tally = application.tally();
         let named = |names: &[&str], numbers: &[u64]| {
             let both = names.iter().zip(numbers);
@@ -332,11 +338,14 @@ fn applications(site: &Site) -> Map<String, Value> {
             ("requests".to_owned(), requests),
             ("counters".to_owned(), Value::from(counters)),
             ("ended".to_owned(), ended.into()),
+            ("transport".to_owned(), transport.name().into()),
         ];
         Value::from(counted.into_iter().chain(measures).collect::<Map<_, _>>())
     };
     let own = site.drivers.all.iter().filter_map(|driver| match &driver.workload {
-        Workload::Application(application) => Some((driver.name.clone(), of(application))),
+        Workload::Application(application) => {
+            Some((driver.name.clone(), of(application, driver.transport)))
+        }
         _ => None,
     });
     own.collect()

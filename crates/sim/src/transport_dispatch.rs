@@ -104,9 +104,7 @@ impl World {
                 }
             }
             Action::Fail(why) => {
-                let name = &site.drivers.of(workload).name;
-                let why = format!("at {}, {name}: {why}", site.network.now);
-                site.drivers.stop(why);
+                site.drivers.fail(workload, site.network.now, &why);
             }
             Action::Finished => {
                 if matches!(site.drivers.of(workload).workload, Workload::Ethernet(_)) {

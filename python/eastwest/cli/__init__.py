@@ -8,6 +8,10 @@ import sys
 from types import FrameType
 
 from eastwest.cli.lazy import group
+from eastwest.starting import raise_again
+
+#: Exit code of an interrupted command, as in guard.py, which is not imported for ``--help``.
+_INTERRUPTED = 130
 
 app = group(
     "Packet-level simulation of data-centre networks under Hadoop and other workloads.",
@@ -52,6 +56,14 @@ def main() -> None:
     Exit code 0: done, 1: a claim, goal, comparison or test failed, 2: bad input, 3: a bug of
     Eastwest, 130: interrupted.
     """
+    try:
+        raise_again()
+        _run()
+    except KeyboardInterrupt:  # Ctrl-C before a command has begun, or after its end
+        sys.exit(_INTERRUPTED)
+
+
+def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -59,12 +71,7 @@ def main() -> None:
     # Imports make many objects that stay. With the default threshold of 700 objects, the garbage
     # collector takes a tenth of the time of the imports.
     gc.set_threshold(50_000)
-    try:
-        app()
-    except KeyboardInterrupt:  # Ctrl-C before a command has begun
-        from eastwest.cli.guard import INTERRUPTED  # noqa: PLC0415  not imported for --help
-
-        sys.exit(INTERRUPTED)
+    app()
 
 
 def _terminated(number: int, _: FrameType | None) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from eastwest import core
 from eastwest.cli.show import problem_lines
 from eastwest.errors import InputError, MechanismError, ProblemsError
+from eastwest.interrupts import FinishedInterrupt
 from eastwest.units import clean
 
 P = ParamSpec("P")
@@ -57,6 +58,8 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
+        except FinishedInterrupt as error:
+            interrupted(clean(str(error), 2000))
         except KeyboardInterrupt:
             interrupted("no result was written")
         except BrokenPipeError:

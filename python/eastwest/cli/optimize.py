@@ -26,6 +26,7 @@ from eastwest.cli.options import (
 )
 from eastwest.cli.progress import SweepBar
 from eastwest.cli.screen import headed, print_table
+from eastwest.interrupts import FinishedInterrupt
 from eastwest.optimize import Plan, default_folder, load, run, sentence
 from eastwest.optimize.folder import OptimizeResult
 from eastwest.optimize.search import BASELINE
@@ -83,6 +84,8 @@ def optimize(
                 progress=bar,
                 say=lambda line: errors().print(Text(line, style="dim")),
             )
+        except FinishedInterrupt:
+            raise
         except KeyboardInterrupt:
             interrupted("finished runs are stored; repeat the command to continue")
     if as_json:

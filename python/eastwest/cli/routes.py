@@ -20,7 +20,7 @@ from eastwest.cli.guard import guarded
 from eastwest.cli.options import SetOption
 from eastwest.cli.simulate import ScenarioArgument, overrides
 from eastwest.errors import InputError
-from eastwest.files import write_whole
+from eastwest.files import check_outputs, write_whole
 from eastwest.run import load_source
 from eastwest.topologies import coloured
 from eastwest.topologies.fabric import ports_csv
@@ -28,6 +28,7 @@ from eastwest.units import clean, plural
 
 _MOST_RATE_BPS = 1e13
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
 @guarded
@@ -44,9 +45,12 @@ def routes(
         float, typer.Option(min=0.1, max=86_400, help="Time limit of the solver in s.")
     ] = 60.0,
     settings: SetOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Choose one shortest path for each pair of hosts so that the highest link load is least."""
     source = load_source(scenario)
+    inputs = [Path(scenario), *([] if traffic == "uniform" else [Path(traffic)])]
+    check_outputs([out], inputs, force)
     shape = core.topology(
         source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)
     )
@@ -130,6 +134,7 @@ def topology_import(
         Path | None,
         typer.Option(help="File for the ports of all cables (CSV), for eastwest topology routes."),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write the topology file of a descriptor of another tool, or of an inventory.
 
@@ -142,6 +147,7 @@ def topology_import(
         )
     if rate is not None and not 1e3 <= rate <= _MOST_RATE_BPS:
         raise InputError(f"--rate {rate:g}: must be from 1e3 to {_MOST_RATE_BPS:g} bit/s")
+    check_outputs([each for each in (out, demands, ports) if each is not None], files, force)
     assumed = topologies.Assumed(
         rate,
         delay_us * 1e-6,
@@ -195,11 +201,13 @@ def topology_routes(
         Path | None,
         typer.Option(help="CSV with the columns from and to; default: all pairs of hosts."),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write the routes file of the routing tables of FRR, for routing = "explicit"."""
     from eastwest.topologies import frr  # noqa: PLC0415  not needed by other commands
     from eastwest.traces.flows.read import read_hosts  # noqa: PLC0415
 
+    check_outputs([out], [*files, ports, hosts, *([pairs] if pairs is not None else [])], force)
     addresses: dict[str, str] = {}
     for address, host in read_hosts(hosts).items():
         addresses.setdefault(host, str(ipaddress.ip_address(address)))

@@ -19,8 +19,7 @@ from eastwest.views import summary
 _MOST_NOTES, _LEAST_LINES = 2, 2
 #: Maximum number of lines of a summary.
 _SCREEN = 23
-_MOST_GOALS = 4
-#: Styles of the parts of a printed problem, by the role of the part.
+#: Styles of the pieces of a printed line about a problem of an input file.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
 
 
@@ -38,10 +37,10 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
 
 
 def summary_table(result: Result, width: int) -> Table:
-    """Return a table of the main results of a run that fits a screen of 24 lines.
+    """Return a table of the main results of a run; with few goals, it fits on 80 × 24 characters.
 
-    Long notes are cut so that the table fits; summary.json has all notes. Lines have at most
-    ``width`` characters, and a number and its unit are on one line.
+    All goals are in the table. Notes are whole where the screen has room for them; summary.json has
+    all. Lines have at most ``width`` characters, and numbers stay beside their units.
     """
     notes = summary.notes(result)
     more = len(notes) - _MOST_NOTES
@@ -64,17 +63,15 @@ def summary_table(result: Result, width: int) -> Table:
 
 
 def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, text, style) for the first four goals of a run; a last row counts the others."""
+    """Yield (name, text, style) of the goals of a run, missed goals first."""
     if not result.summary.get("goals"):
         return
     from eastwest.views import goals  # noqa: PLC0415  few runs have goals
 
-    found = goals.entries(result.summary)
-    style = {"good": "green", "bad": "red", "look": ""}
-    for number, entry in enumerate(found[:_MOST_GOALS]):
+    style = {"bad": "red", "look": "", "good": "green"}
+    found = sorted(goals.entries(result.summary), key=lambda e: [*style].index(goals.mark(e)))
+    for number, entry in enumerate(found):
         yield "" if number else "goal", goals.line(entry), style[goals.mark(entry)]
-    if len(found) > _MOST_GOALS:
-        yield "", f"and {len(found) - _MOST_GOALS} more goals in summary.json", ""
 
 
 def print_summary(console: Console, result: Result) -> None:

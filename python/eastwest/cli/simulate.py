@@ -31,6 +31,7 @@ from eastwest.cli.show import print_summary, problem_lines
 from eastwest.core import RunOptions
 from eastwest.deadlock import deadlock
 from eastwest.goals import form as goals
+from eastwest.interrupts import FinishedInterrupt
 from eastwest.memory import MemoryLimitError, parse, told, with_program
 from eastwest.results import Result, TargetFolder
 from eastwest.run import load_source, simulate
@@ -119,7 +120,7 @@ def run(
     settings: SetOption = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=2**64 - 1, help="Seed of the run; default: the scenario's."),
+        typer.Option(min=0, max=2**63 - 1, help="Seed of the run; default: the scenario's."),
     ] = None,
     threads: Annotated[
         int,
@@ -175,8 +176,8 @@ def run(
                 RunOptions(reference=reference, threads=threads, progress=bar, memory_bytes=most),
                 keeper,
             )
-    except KeyboardInterrupt:
-        if keeper is None or not keeper.goes_on:
+    except KeyboardInterrupt as error:
+        if keeper is None or not keeper.goes_on or isinstance(error, FinishedInterrupt):
             raise
         interrupted(f"repeat the command to continue{_since(keeper)}")
     except MemoryLimitError as error:

@@ -27,6 +27,7 @@ from eastwest.cli.options import (
 from eastwest.cli.progress import SweepBar
 from eastwest.cli.screen import headed, natural_width, print_table
 from eastwest.cli.simulate import overrides
+from eastwest.interrupts import FinishedInterrupt
 from eastwest.notes import deadlines
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep import seeds as notes_on_seeds
@@ -133,6 +134,8 @@ def _finished(driver: Driver, folder: Path) -> SweepResult:
     """
     try:
         return driver.run(folder)
+    except FinishedInterrupt:
+        raise
     except KeyboardInterrupt:
         state = driver.state()
         kept = f"{state.done} of {state.planned} runs are stored"

@@ -11,6 +11,7 @@ from eastwest.cli.guard import errors, guarded
 from eastwest.cli.options import one_of
 from eastwest.cli.screen import print_account
 from eastwest.cli.simulate import OnBadRow
+from eastwest.files import check_outputs
 from eastwest.units import clean, plural, size
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ def flows(
     known = None if hosts is None else read.read_hosts(hosts)
     networks = read.networks(within or [])
     wanted: Wanted = Wanted(idle, sampling, pair, least, networks, known)
-    for path in (out, *read.beside(out)):
-        _free(path, force)
+    inputs = [*files, *([hosts] if hosts is not None else [])]
+    check_outputs([out, *read.beside(out)], inputs, force)
     found = read.read(files, kind, wanted, stop=action == "stop")
     read.write(found, out, files)
     typer.echo(f"{told(found)} from {found.source_format}")
@@ -150,18 +151,10 @@ def _matrix(files: list[Path], out: Path, starts: str, lossy: bool, force: bool)
             f"{len(files)} files are given: exactly one connection matrix of htsim is allowed"
         )
     found = matrix.read(files[0], starts, lossy)
-    _free(out, force)
+    check_outputs([out], files, force)
     matrix.write(found, out)
     payload = size(sum(each.bytes for each in found.connections))
     flows = plural(len(found.connections), "flow")
     typer.echo(f"{flows} of {payload}, hosts 0 to {found.nodes - 1}")
     for line in found.account.lines():
         errors().print(f"eastwest: {clean(line, 500)}", markup=False)
-
-
-def _free(out: Path, force: bool) -> None:
-    """Raise ``InputError`` if the file ``out`` already exists, unless ``force`` is set."""
-    from eastwest.errors import InputError  # noqa: PLC0415  as the readers: slow to load
-
-    if out.exists() and not force:
-        raise InputError(f"{out} already exists: name another file, or replace it with --force")

@@ -83,7 +83,7 @@ def synthesize(
     length_s = seconds("--length", length)
     window_s = None if window is None else seconds("--window", window)
     factor = None if nodes is None else scale.Factor.of_nodes(nodes)
-    keep.check_free(out, wanted, force)
+    keep.check_free(out, wanted, force, [trace])
     with opened(trace) as source, Steps(trace.name) as bar:
         bar("drawing", 0.0)
         table = source.collect(source.jobs)
@@ -146,7 +146,7 @@ def scale(
     factor = (
         scaling.Factor.of_nodes(text) if name == "nodes" else scaling.Factor.of(text, f"--{name}")
     )
-    keep.check_free(out, wanted, force)
+    keep.check_free(out, wanted, force, [trace])
     with opened(trace) as source, Steps(trace.name) as bar:
         bar("scaling", 0.0)
         jobs = source.collect(source.jobs)

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.explain import division, neighbours
+from eastwest.explain import again, division, neighbours
 from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import rate, size, span
 from eastwest.views import fate, timeouts
@@ -345,11 +345,13 @@ def _unknown(
             "part of its time."
         )
     if not divided:
+        how = "eastwest explain --rerun, or a run with"
+        if not again.is_possible(evidence.result):
+            how = "a run with these mechanisms, and with"
         cores = "the cores of hosts, " if "hosts" in evidence.result.summary else ""
         result.unknown.append(
             f"How the sending time divides into {cores}a full window, the queue of each port, "
-            "pacing and delayed ACKs: eastwest explain --rerun, or a run with "
-            "--set 'measure.flow_parts=*', records it."
+            f"pacing and delayed ACKs: {how} --set 'measure.flow_parts=*', records it."
         )
     if not result.facts.get("cwnd_bytes_max"):
         result.unknown.append(

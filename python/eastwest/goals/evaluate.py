@@ -19,6 +19,7 @@ from eastwest.goals import judge
 from eastwest.goals.form import Goal, Goals, Limit
 from eastwest.goals.judge import MET, MISSED, UNDECIDED, Metrics, Runs
 from eastwest.stats import Interval, mean_interval
+from eastwest.work_units import STATISTICS
 
 #: Maximum number of points in the goals of a sweep's summary; the table ``points`` has all.
 MOST_LISTED = 10_000
@@ -30,8 +31,8 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
     Keys are ``measure``, ``goal``, ``metric``, ``value``, ``limit``, ``met``, ``difference`` (value
     minus limit) and ``margin`` (share of the limit by which the value is on the allowed side).
     ``met`` is None for ``minimal`` and ``maximal``, which need other runs for a comparison. If the
-    run does not have the measure, ``met`` and ``value`` are None, and ``nearest`` is the most
-    similar measure of the run.
+    run does not have the measure, ``met`` and ``value`` are None. ``absent`` is then the reason, if
+    it is known; otherwise ``nearest`` is the most similar measure of the run.
     """
     found = []
     every: tuple[Goal | Limit, ...] = (*goals.limits, *goals.best)
@@ -48,7 +49,9 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
             "difference": None,
             "margin": None,
         }
-        if value is None:
+        if value is None and (reason := _absent(metric, metrics)):
+            entry["absent"] = reason
+        elif value is None:
             entry["nearest"] = nearest(goal.metric, _short(metrics))
         if isinstance(goal, Limit):
             entry["limit"] = goal.bound
@@ -58,6 +61,21 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
                 entry["margin"] = margin_of(goal, Interval(1, value, None, None))
         found.append(entry)
     return found
+
+
+def _absent(metric: str, metrics: Metrics) -> str:
+    """Return why a run has no value of a metric; an empty text if the reason is not known."""
+    stem, _, statistic = metric.rpartition(".")
+    if statistic not in STATISTICS:
+        return ""
+    application = f"{stem.rpartition('.')[0]}."
+    completed = metrics.get(f"{application}operations.completed")
+    failed = metrics.get(f"{application}counters.failed", 0)
+    begun = metrics.get(f"{application}operations.begun")
+    if completed is not None and begun and completed <= failed:
+        return "no operation was completed"
+    counted = f"{stem}.count"
+    return f"{counted} is 0" if metrics.get(counted) == 0 else ""
 
 
 def _full(measure: str, there: Collection[str]) -> str:
@@ -136,8 +154,11 @@ class Outcome:
     on_average: int | None
     #: Numbers of other points that meet all limits and do not differ significantly from ``best``.
     alike: tuple[int, ...]
-    #: Measures of goals that no run has, each with the most similar measure of the runs, or None.
+    #: Measures of goals that no run has, each with the most similar measure of the runs, or None;
+    #: for a measure without values, it is their number, such as ``latency_us.count``.
     absent: Mapping[str, str | None]
+    #: Numbers of the points that have runs, and none with all measures of the goals.
+    unmeasured: tuple[int, ...] = ()
 
     def of(self, state: str) -> list[At]:
         """Return the comparisons of the points whose state is ``state``."""
@@ -185,6 +206,7 @@ class Outcome:
             "on_average": self.on_average,
             "alike": list(self.alike[:MOST_LISTED]),
             "absent": dict(self.absent),
+            "unmeasured": list(self.unmeasured[:MOST_LISTED]),
         }
 
 
@@ -203,7 +225,7 @@ def of_sweep(
     """
     there = {*there} or {name for seeds in runs.values() for run in seeds.values() for name in run}
     absent = {
-        measure: nearest(measure, _short(there))
+        measure: _number_of(measure, there) or nearest(measure, _short(there))
         for measure in goals.measures
         if _full(measure, there) not in there
     }
@@ -215,8 +237,9 @@ def of_sweep(
         if (kept := _with_names(goals.measures, seeds, there))
     }
     points = tuple(_at(goals, point, seeds, confidence) for point, seeds in own.items())
+    unmeasured = tuple(point for point, seeds in runs.items() if seeds and point not in own)
     if not goals.best:
-        return Outcome(goals, points, None, None, (), {})
+        return Outcome(goals, points, None, None, (), {}, unmeasured)
     allowed = {at.point: own[at.point] for at in points if at.is_allowed}
     met = {at.point: own[at.point] for at in points if at.state == MET}
     base = own.get(baseline) or next(iter(own.values()), {})
@@ -228,7 +251,14 @@ def of_sweep(
         and point != best
         and not _is_apart(goals.best, seeds, met[best], base, confidence)
     )
-    return Outcome(goals, points, best, on_average, alike, {})
+    return Outcome(goals, points, best, on_average, alike, {}, unmeasured)
+
+
+def _number_of(measure: str, there: Collection[str]) -> str | None:
+    """Return the metric with the number of values of a statistic; None where no run has it."""
+    stem, _, statistic = measure.rpartition(".")
+    counted = f"{stem}.count"
+    return counted if statistic in STATISTICS and _full(counted, there) in there else None
 
 
 def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, dict[str, float]]:

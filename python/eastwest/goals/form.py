@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from eastwest import core, shipped
 from eastwest.core import Problem
 from eastwest.errors import ProblemsError, nearest
+from eastwest.fidelity import OF_PACKETS, is_flow
 from eastwest.reader import flat
 from eastwest.run import Source, may_have_goals
 from eastwest.work_units import PURPOSES, STATISTICS, UNITS, unit_of_kind
@@ -193,13 +194,13 @@ def _number(measure: str, sign: str, text: str) -> tuple[float | None, str]:
     if math.isfinite(plain):
         return plain, ""
     from eastwest.sweep.values import Bound  # noqa: PLC0415  the sweep imports this module
-    from eastwest.sweep.words import part_with_unit, unit_of  # noqa: PLC0415
+    from eastwest.sweep.words import is_share, part_with_unit, unit_of  # noqa: PLC0415
 
     kind, scale = unit_of(measure)
     read = Bound.read(text)
     if read is not None and kind == "" and read.kind == "packets":
         return float(read.number), ""
-    if read is not None and kind == "" and read.kind == "share":
+    if read is not None and kind == "" and read.kind == "share" and is_share(measure):
         return float(read.number) / 100, ""
     if read is None or read.kind != kind:
         part, end = part_with_unit(measure)
@@ -288,15 +289,24 @@ class _Names:
     parts: tuple[str, ...]
     #: Names of the numbers of each application, by the name of its workload.
     applications: Mapping[str, core.Declared]
+    #: Whether the runs simulate flows and no packets.
+    is_flow: bool = False
 
     @staticmethod
     def of(resolved: str, applications: Mapping[str, core.Declared]) -> _Names:
         """Return the names of the measures that runs of ``resolved``, a scenario as TOML, have."""
-        workloads = tomllib.loads(resolved).get("workload", [])
+        scenario = tomllib.loads(resolved)
+        workloads = scenario.get("workload", [])
         kinds = {str(each["name"]): str(each.get("kind")) for each in workloads}
         there = {*kinds.values(), *(str(each.get("transport")) for each in workloads)}
-        parts = (part for part in PARTS if part not in _OF_SOME or _OF_SOME[part] & there)
-        return _Names(kinds, tuple(parts), applications)
+        flow = is_flow(scenario)
+        parts = (
+            part
+            for part in PARTS
+            if (part not in _OF_SOME or _OF_SOME[part] & there)
+            and not (flow and part in OF_PACKETS)
+        )
+        return _Names(kinds, tuple(parts), applications, flow)
 
     def problem(self, measure: str) -> Problem | None:
         """Return the problem (with the nearest name) of a measure that cannot exist; else None."""
@@ -338,7 +348,13 @@ class _Names:
         return f"{workload}.{unit_of_kind(self.kinds[workload]).name}.{statistic}"
 
     def _wrong_part(self, measure: str) -> Problem | None:
-        """Return the problem of a wrong purpose of flows or of a wrong application; else None."""
+        """Return the problem of a measure that begins with a part of the summary; else None."""
+        if self.is_flow and measure.partition(".")[0] in OF_PACKETS:
+            message = (
+                'is not measured with fidelity = "flow", which simulates no packets: use fidelity '
+                '= "packet", or a measure of flows, such as flows.fct_us.p99'
+            )
+            return _problem(f"goal.{measure}", None, message)
         if measure.startswith("applications."):
             return self._wrong_application(measure)
         before, _, rest = measure.partition(".by_purpose.")

@@ -44,6 +44,16 @@ class Message(Protocol):
         """Number of the request that this message replies to, or None."""
 
 
+class _NotStarted(list[tuple[Any, ...]]):
+    """List of actions of a process before ``on_start``, which refuses all actions."""
+
+    def append(self, act: tuple[Any, ...]) -> None:
+        raise RuntimeError(
+            f"{act[0]}() was called before the process has started: __init__ cannot request "
+            "actions; call it in on_start or a later hook"
+        )
+
+
 class Application(Base):
     """Base class of applications: each host of a role runs a process, an object of the class.
 
@@ -78,8 +88,10 @@ class Application(Base):
         """Numbers of the processes of each role."""
         now_ps: int
         """Simulated time in ps."""
-        _acts: list[tuple[Any, ...]]
         _next: int
+
+    #: Actions that the present hook has requested.
+    _acts: list[tuple[Any, ...]] = _NotStarted()
 
     def on_start(self) -> None:
         """Start the process; called at the time ``start`` of the workload."""
@@ -97,8 +109,8 @@ class Application(Base):
         """Handle the end of a connection with the process ``peer``.
 
         If ``failed`` is false, ``peer`` has closed the connection, and all messages of ``peer``
-        have arrived. If it is true, TCP has given up, and the messages of both directions that had
-        not arrived are lost.
+        have arrived. If it is true, the transport has given up, and the messages of both
+        directions that had not arrived are lost.
         """
 
     def send(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> None:
@@ -118,7 +130,7 @@ class Application(Base):
         return self._send("request", to, bytes, data, connection)
 
     def reply(self, request: Message, bytes: int, data: Any = None) -> None:
-        """Reply to a request, now or later. A second reply has no effect.
+        """Reply to a request, now or later. A second reply to a request ends the run with an error.
 
         Raises ``ValueError`` for a message that is no request, or a size out of range.
         """
@@ -188,6 +200,7 @@ class Application(Base):
         """Add ``units`` to the units of work, such as queries, that are completed.
 
         The summary has the number as ``applications.W.operations.completed``; W is the workload.
+        The run ends with an error if more units are completed than ``plan`` has announced.
         """
         self._acts.append(("complete", self._natural("units", units)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from eastwest import core, user_code
 from eastwest.errors import InputError, did_you_mean
-from eastwest.mechanisms import crate, sketch
+from eastwest.mechanisms import crate, imports, sketch
 
 #: A user's mechanism: folder of a Rust crate, Python file with mechanism classes, or a class.
 Mechanism = str | Path | type
@@ -29,6 +30,7 @@ class Recipe:
 
     def restore(self) -> core.Extras:
         """Load the mechanisms of this recipe without compiling anything, and return them."""
+        imports.forget()
         found = _Loaded()
         if self.library is not None:
             module = crate.load(self.library)
@@ -56,6 +58,7 @@ class _Loaded:
 
     def add_file(self, path: Path) -> None:
         source = user_code.read(path)
+        before = [*sys.modules]
         module = user_code.execute(path, source, "eastwest_sketch")
         own = [
             thing
@@ -64,7 +67,8 @@ class _Loaded:
         ]
         if not own:
             raise InputError(f"{path} has no class derived from {sketch.BASES}")
-        self._add(path.name, source, own, f"{path}, ")
+        hashes = imports.hashes(path, source, before)
+        self._add(path.name, source, own, f"{path}, ", hashes)
 
     def add_class(self, class_: type) -> None:
         try:
@@ -73,7 +77,14 @@ class _Loaded:
             source = repr(class_).encode()  # source code is unknown in an interactive session
         self._add(class_.__name__, source, [class_], "")
 
-    def _add(self, label: str, source: bytes, classes: list[type], place: str) -> None:
+    def _add(
+        self,
+        label: str,
+        source: bytes,
+        classes: list[type],
+        place: str,
+        imported: Sequence[dict[str, str]] = (),
+    ) -> None:
         """Add the classes of a source; ``place`` begins the errors of their names."""
         described = [sketch.describe(class_) for class_ in classes]
         for one in described:
@@ -85,7 +96,8 @@ class _Loaded:
         self.sketches += described
         names = [f"{one.kind} {one.name}" for one in described]
         sha256 = hashlib.sha256(source).hexdigest()
-        self.sources.append({"file": label, "sha256": sha256, "mechanisms": names})
+        about: dict[str, Any] = {"file": label, "sha256": sha256, "mechanisms": names}
+        self.sources.append(about | ({"imports": [*imported]} if imported else {}))
 
     def _claim(self, kind: str, name: str, owner: str) -> None:
         """Record the owner of a mechanism; raise ``InputError`` if another one has its name."""
@@ -143,6 +155,7 @@ def load(
     if not given:
         return core.extras(), Recipe()  # mechanisms that were loaded before stay in use
     _check(given)
+    imports.forget()
     found = _Loaded()
     recipe: dict[str, Any] = {"files": (), "classes": ()}
     for one in given:

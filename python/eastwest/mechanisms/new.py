@@ -172,6 +172,7 @@ def _rust_files(name: str, kind: Kind, source: Path) -> dict[str, str]:
         "@SOURCE@": source.as_posix(),
         "@TARGET@": sources.compiled(source).as_posix(),
         "@WHAT@": _WHAT[kind],
+        **_guide(kind),
     }
     made = {path: _filled(text, values) for path, text in files.items()}
     # With equal versions of all dependencies, compiled dependencies are used again.
@@ -185,12 +186,19 @@ def _python_files(name: str, kind: Kind) -> dict[str, str]:
     stem = _python_stem(name)
     class_ = "".join(word.capitalize() for word in re.split("[-_]", name))
     values = {"@NAME@": name, "MyMechanism": class_, "@FILE@": f"{stem}.py", "@WHAT@": _WHAT[kind]}
+    values |= _guide(kind)
     return {
         f"{stem}.py": _filled(_template(f"python/{kind.value}.py"), values),
         "README.md": _filled(_template("python/README.md"), values),
         ".gitignore": _template("gitignore"),
         "scenario.toml": _scenario(name, kind),
     }
+
+
+def _guide(kind: Kind) -> dict[str, str]:
+    """Return title and file name of the guide's page on a kind of mechanism, for templates."""
+    what = "application" if kind is Kind.application else "mechanism"
+    return {"@GUIDE@": f"Your own {what}", "@PAGE@": f"own-{what}.md"}
 
 
 def _python_stem(name: str) -> str:

@@ -610,18 +610,43 @@ def describe(class_: type) -> Sketch:
         if not isinstance(value, str):
             raise InputError(f"{class_.__name__}.{attribute} must be a text, not {value!r:.60}")
     name = getattr(class_, "name", "") or _kebab(class_.__name__)
+    if kind == "application" and not isinstance(name, str):
+        raise InputError(
+            f"{class_.__name__}.name is {name!r:.60}, but must be the name in scenarios as text, "
+            f'such as "{_kebab(class_.__name__)}"'
+        )
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []
     doc = lines[0] if lines else "a sketch in Python"
     stream = getattr(class_, "stream", "") or name
     roles = _roles(class_) if issubclass(class_, Application) else []
-    for unknown in (each for each in vars(class_) if each.startswith("on_")):
-        if issubclass(class_, Application) and unknown not in HOOKS:
-            raise InputError(
-                f"{class_.__name__}.{unknown} is not a hook; allowed: {_listed(HOOKS)}"
-            )
+    if issubclass(class_, Application):
+        _check_hooks(class_)
     parameters = _parameters(class_, base)
     declared = [_declared(class_, each) for each in ("counters", "measures")]
     return Sketch(kind, name, doc, stream, parameters, methods, class_, roles, *declared)
+
+
+def _check_hooks(class_: type[Application]) -> None:
+    """Raise ``InputError`` for a method that looks like a hook but is none, or cannot be called."""
+    for unknown in (each for each in vars(class_) if each.startswith("on_")):
+        if unknown not in HOOKS:
+            raise InputError(
+                f"{class_.__name__}.{unknown} is not a hook; allowed: {_listed(HOOKS)}"
+            )
+    for name in HOOKS:
+        hook = getattr(class_, name)
+        if not callable(hook):
+            raise InputError(f"{class_.__name__}.{name} is {hook!r:.60}, but must be a method")
+        if inspect.iscoroutinefunction(hook) or inspect.isasyncgenfunction(hook):
+            raise InputError(
+                f"{class_.__name__}.{name} is async, so that a call would do nothing: remove "
+                "async; hooks request actions, and do not wait for them"
+            )
+        if inspect.isgeneratorfunction(hook):
+            raise InputError(
+                f"{class_.__name__}.{name} contains yield, so that a call would do nothing: use "
+                "self.timer() and on_timer to wait"
+            )
 
 
 def _roles(class_: type[Application]) -> list[tuple[str, str]]:
@@ -708,6 +733,8 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
                 f"{class_.__name__}.{name}: every workload has a setting of this name; use another "
                 "name"
             )
+        if issubclass(class_, Application) and name in class_.roles:
+            raise InputError(f"{class_.__name__}.{name}: a role has this name; use another name")
         found.append((name, *_parameter(f"{class_.__name__}.{name}", name, hint, class_)))
     return found
 

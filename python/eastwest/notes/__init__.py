@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from eastwest.notes import deadlines, lost_lossless, unanswered
+from eastwest.notes import deadlines, lost_lossless, operations, unanswered
 
 #: Each kind of note: the class of its sentence on a page (``bad``: a failure; ``look``: needs
 #: attention), and the function that returns its sentences for the summary of a run.
 NOTES: tuple[tuple[str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
     ("bad", lost_lossless.of_run),
     ("look", unanswered.of_run),
+    ("look", operations.of_run),
     ("look", deadlines.of_run),
 )
 

@@ -14,18 +14,28 @@ _REASONS = {
     "request_in_flight": "in flight to the server",
     "no_reply_sent": "not replied to by the server",
     "reply_in_flight": "with the reply in flight",
-    "connection_failed": "on connections that TCP has aborted",
+    "connection_failed": "on connections that TRANSPORT has aborted",
     "connection_closed": "on connections that the client has closed",
 }
 
 
-def reasons(requests: Mapping[str, Any]) -> str:
+#: Names of transports in texts, by the value of ``applications.W.transport``.
+_TRANSPORTS = {"tcp": "TCP", "rocev2": "RoCEv2"}
+
+
+def reasons(own: Mapping[str, Any]) -> str:
     """Return why requests of an application have no reply, each with its number of requests.
 
-    ``requests`` is ``applications.W.requests`` of a summary.
+    ``own`` are the numbers of the application in the summary.
     """
-    found = {name: pick(requests, name) for name in _REASONS}
-    return ", ".join(f"{count(n)} {_REASONS[name]}" for name, n in found.items() if n)
+    found = {name: pick(own, "requests", name) for name in _REASONS}
+    said = ", ".join(f"{count(n)} {_REASONS[name]}" for name, n in found.items() if n)
+    return said.replace("TRANSPORT", _TRANSPORTS.get(str(own.get("transport")), "the transport"))
+
+
+def end_of(own: Mapping[str, Any]) -> str:
+    """Return when an application ended, as text."""
+    return _ENDS.get(str(own.get("ended")), "at the end")
 
 
 #: Texts for the end of an application, by the value of ``applications.W.ended``.
@@ -45,10 +55,9 @@ def of_run(summary: Mapping[str, Any]) -> list[str]:
         none, sent = pick(requests, "unanswered"), pick(requests, "sent")
         if not none or not isinstance(requests, Mapping):
             continue
-        end = _ENDS.get(str(own.get("ended")), "at the end")
         note = (
             f"{clean(str(workload), 40)}: {count(none)} of {plural(sent, 'request')} had no reply "
-            f"{end} ({reasons(requests)})"
+            f"{end_of(own)} ({reasons(own)})"
         )
         if pick(summary, "faults", "failures"):
             note += "; links or nodes failed during the run"

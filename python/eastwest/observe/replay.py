@@ -145,7 +145,7 @@ def _write_folder(place: NewFolder, book: Book, about: dict[str, Any]) -> None:
         for name, text in texts.items():
             (partial / name).write_text(text, encoding="utf-8")
         sync_folder(partial)
-        place.place(partial)
+        place.place(made)
 
 
 def table(book: Book) -> Iterator[str]:

@@ -47,16 +47,23 @@ def load(origin: str | Path) -> Spec:
 
 def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
     """Return (optimisation with its own goals or those of the scenario, problems of the goals)."""
-    settings = overrides(spec, spec.stages[-1], spec.baseline.settings)
+    of_stages = [overrides(spec, stage, spec.baseline.settings) for stage in spec.stages]
+    settings = of_stages[-1]
+
+    def problems_of(goals: form.Goals | None) -> list[Problem]:
+        # Each stage needs all measures: a stage with ``fidelity = "flow"`` has none of packets.
+        found = [each for own in of_stages for each in form.problems_of(source, own, goals)]
+        return list({each["path"]: each for each in found}.values())
+
     if not spec.own_goals:
-        if problems := form.problems_of(source, settings):
+        if problems := problems_of(None):
             return spec, problems
         found = form.of_scenario(source, settings)
         spec = replace(spec, goals=found.best, limits=found.limits)
         if not spec.goals:
             return spec, [{"path": "goal", "value": None, "message": MISSING, "hint": None}]
         return spec, []
-    return spec, form.problems_of(source, settings, form.Goals(spec.limits, spec.goals))
+    return spec, problems_of(form.Goals(spec.limits, spec.goals))
 
 
 def source_of(spec: Spec) -> Source:

@@ -113,7 +113,7 @@ def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
     """
     with kept.writing(place.out.absolute()), place.begin() as partial:
         _fill(partial.path, search, verdict)
-        place.place(partial.path)
+        place.place(partial)
     return OptimizeResult(place.out)
 
 

@@ -47,7 +47,7 @@ def number_rows(result: Result) -> list[list[str]]:
         known = applications.has_operations(own)
         cells = [units.count(pick(own, *path)) if known else "–" for path in _NUMBERS[:3]]
         cells += [units.count(pick(own, *path)) for path in _NUMBERS[3:]]
-        rows.append([shown(workload, 40), *cells, reasons(own["requests"]) or "–"])
+        rows.append([shown(workload, 40), *cells, reasons(own) or "–"])
     return rows
 
 

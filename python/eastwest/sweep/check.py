@@ -83,7 +83,15 @@ def check(spec: Spec, source: Source) -> None:
     variants = (overrides(spec, values) for values in _variants(spec))
     problems = [*_contradictions(spec, source.text), *refused(source, variants)]
     if not problems:
-        problems = form.problems_of(source, overrides(spec, spec.at(0)), spec.goals)
+        # A measure of packets exists at some points if an axis sets ``fidelity``.
+        place = spec.paths.index("fidelity") if "fidelity" in spec.paths else None
+        points = [spec.at(0)]
+        if place is not None:
+            points = [*{values[place]: values for values in _variants(spec)}.values()]
+        problems = min(
+            (form.problems_of(source, overrides(spec, values), spec.goals) for values in points),
+            key=len,
+        )
     if problems:
         raise ProblemsError(problems[:MOST_PROBLEMS])
 

@@ -18,8 +18,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from eastwest import core
+from eastwest import core, fidelity
 from eastwest.results import Result, frame
+from eastwest.work_units import STATISTICS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,14 +52,29 @@ def scalars(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, flo
             yield path, float(value)
 
 
+def is_empty(name: str, metrics: Mapping[str, float]) -> bool:
+    """Whether a metric is a statistic, such as a percentile, of no values."""
+    stem, _, statistic = name.rpartition(".")
+    return statistic in STATISTICS[1:] and metrics.get(f"{stem}.count") == 0
+
+
 def warm_up_file(warm_up_ps: int) -> str:
     """Return the name of the file in a run's folder with the metrics after a warm-up."""
     return f"after-{warm_up_ps}ps.json"
 
 
 def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return all metrics in a run's summary, by path; they include the warm-up."""
+    """Return all metrics of a run by name, from its summary.
+
+    Statistics of no values, and numbers of packets in flow mode, are not metrics.
+    """
     whole = dict(scalars(summary))
+    left_out = fidelity.OF_PACKETS if fidelity.is_flow(summary) else frozenset()
+    whole = {
+        name: value
+        for name, value in whole.items()
+        if name.partition(".")[0] not in left_out and not is_empty(name, whole)
+    }
     if not whole.get("jobs.count"):
         # A run without jobs has no makespan.
         whole.pop("jobs.makespan_s", None)

@@ -33,7 +33,7 @@ SCHEMA = 1
 DEFAULT_SEEDS = 5
 #: Maximum number of runs of a sweep (points × seeds); a table of more runs may exceed the memory.
 MOST_RUNS = 10_000_000
-MOST_SEED = 2**64 - 1
+MOST_SEED = 2**63 - 1
 _MOST_COORDINATES = 10_000_000
 _MOST_SHOWN = 20
 #: Maximum number of values of an axis that a message lists.
@@ -421,7 +421,7 @@ def _seeds(table: Table) -> tuple[tuple[int, ...], Adaptive | None]:
         return tuple(range(1, 1 + count)), None
     rule = table.table("seeds")
     rule.keys(_SEEDS_KEYS)
-    first = rule.integer("first", 1, 0, 2**63)
+    first = rule.integer("first", 1, 0, 2**62)
     if "metric" not in rule:
         for key in ("half_width", "at_least", "at_most"):
             if key in rule:

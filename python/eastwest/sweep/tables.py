@@ -492,7 +492,7 @@ def write_folder(
     out = out.absolute()
     with kept.writing(out), Partial.folder(out.parent) as partial:
         kept.fill(partial.path, texts, tables)
-        TargetFolder(out, force=True).place(partial.path, out.name)
+        TargetFolder(out, force=True).place(partial, out.name)
     try:
         shown = out.relative_to(Path.cwd())
     except ValueError:

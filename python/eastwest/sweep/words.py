@@ -38,6 +38,8 @@ _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
 #: Functions that format ratios, by the last part of the metric's path. A ratio has no unit, even if
 #: an earlier part of its path ends with a unit, such as ``_j``.
 RATIOS: dict[str, Callable[[float | None], str]] = {"of_always_on": percent, "of_ideal": count}
+#: Last parts of the paths of metrics that are shares or ratios.
+_SHARE = re.compile(r"of_\w+|jain|busy_\w+|\w+_typical|\w+_worst")
 #: By the ending of a part of a metric's path: the kind of unit that limits may have (values.py),
 #: and the metric's unit as a multiple of the smallest unit of this kind.
 _UNITS: dict[str, tuple[str, int]] = {
@@ -107,6 +109,11 @@ def part_with_unit(metric: str) -> tuple[str, str]:
             if part.endswith(end):
                 return part, end
     return last, ""
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is a share or a ratio, so that a limit may be in %."""
+    return _SHARE.fullmatch(metric.rpartition(".")[2]) is not None
 
 
 def full(metric: str, there: Collection[str]) -> str:

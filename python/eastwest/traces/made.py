@@ -66,7 +66,7 @@ class FolderWriter:
         (self._partial / self._marker).write_text(data + "\n", "utf-8")
         if self._lasting:
             sync_folder(self._partial)
-        self._place.place(self._partial)
+        self._place.place(self._made)
         return text
 
 

@@ -89,6 +89,8 @@ def line(entry: Mapping[str, Any]) -> str:
 def outcome(entry: Mapping[str, Any]) -> str:
     """Return whether a goal of a run is met, and with which value: ``met with 0.9 ms, 10 % …``."""
     value = pick(entry, "value")
+    if value is None and (absent := entry.get("absent")):
+        return f"not measured: {shown(absent, 200)}"
     if value is None:
         near = entry.get("nearest")
         hint = f"; the nearest name is {shown(near, 120)}" if near else ""
@@ -202,14 +204,22 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
     absent = goals["absent"]
     if absent:
         return [
-            f"Goal {shown(measure, 120)}: no run has a measure of this name"
-            + (f"; did you mean {shown(near, 120)}?" if near else ".")
+            f"Goal {shown(measure, 120)}: {_absent(measure, near)}"
             for measure, near in absent.items()
         ]
     said = [*_limits(wanted, goals, names), *_along(goals, names)] if wanted.limits else []
     if wanted.best:
         said += _best(wanted, goals, names)
     return said
+
+
+def _absent(measure: str, near: str | None) -> str:
+    """Return as text that no run of a sweep has a measure; ``near`` is the nearest one."""
+    if near and near == f"{measure.rpartition('.')[0]}.count":
+        return f"not measured: {shown(near, 120)} is 0 in all runs."
+    return "no run has a measure of this name" + (
+        f"; did you mean {shown(near, 120)}?" if near else "."
+    )
 
 
 def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
@@ -294,6 +304,9 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Itera
             named = [_with_margin(point, names.of) for point in own[:_MOST_NAMED]]
             number = goals["states"][each]
             parts.append(f"{names.listed(named, number)} {one if number == 1 else many}")
+    if unmeasured := goals.get("unmeasured"):
+        others = [names.of(point) for point in unmeasured[:_MOST_NAMED]]
+        parts.append(f"not measured at {names.listed(others, len(unmeasured))}")
     yield f"Goal {goal}: {'; '.join(parts)}."
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from eastwest import fidelity
 from eastwest.deadlock import deadlock
+from eastwest.notes import operations
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
 from eastwest.views import timeouts
@@ -227,7 +228,10 @@ def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _application(own: Mapping[str, Any]) -> list[str]:
-    """Return the measures and counters of an application as text."""
+    """Return the measures and counters of an application as text.
+
+    If not all operations are done, the first line has their numbers.
+    """
     said = []
     for measure, found in own.items():
         if measure != "counters" and isinstance(found, Mapping) and found.get("count"):
@@ -239,7 +243,23 @@ def _application(own: Mapping[str, Any]) -> list[str]:
     shown = [f"{clean(each.replace('_', ' '), 30)} {count(n)}" for each, n in counters.items()]
     if len(shown) > _MOST_COUNTERS:
         shown[_MOST_COUNTERS:] = [f"and {len(shown) - _MOST_COUNTERS} more counters"]
-    return [*said, ", ".join(shown)] if shown else said
+    said += [", ".join(shown)] if shown else []
+    found = operations.of(own)
+    return said if found is None or found.is_whole else [_not_done(found, own), *said]
+
+
+def _not_done(found: operations.Operations, own: Mapping[str, Any]) -> str:
+    """Return the numbers of operations, and of requests without a reply, as text."""
+    parts = [f"{count(found.done)} of {count(found.planned)} operations done"]
+    numbers = {
+        "failed": found.failed,
+        "not complete": found.unfinished,
+        "not begun": found.not_begun,
+    }
+    parts += [f"{count(number)} {word}" for word, number in numbers.items() if number]
+    none, sent = pick(own, "requests", "unanswered"), pick(own, "requests", "sent")
+    parts += [f"{count(none)} of {count(sent)} requests without reply"] if none else []
+    return ", ".join(parts)
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:

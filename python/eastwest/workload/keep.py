@@ -7,15 +7,14 @@ a synthetic trace, it also has the distances to the source under ``quality``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from eastwest.errors import FolderError
-from eastwest.files import write_whole
+from eastwest.files import check_outputs, write_whole
 from eastwest.traces.form import schema
 from eastwest.traces.write import Writer
 from eastwest.units import clean
@@ -34,15 +33,15 @@ class Form(StrEnum):
     SWIM = "swim"
 
 
-def check_free(out: Path, form: Form, force: bool) -> None:
-    """Raise ``FolderError`` if ``out`` exists and ``force`` does not allow to replace it.
+def check_free(out: Path, form: Form, force: bool, inputs: Sequence[Path] = ()) -> None:
+    """Raise ``InputError`` if ``out`` cannot be written; called before the trace is computed.
 
-    Callers check this before the long computation of the trace.
+    ``inputs`` are files that the command reads, which ``out`` must not replace.
     """
     if form == Form.NORMAL:
         Writer(out, force)
-    elif out.exists() and not force:
-        raise FolderError(f"{out} already exists: name another file, or add --force")
+    else:
+        check_outputs([out], inputs, force)
 
 
 def keep(

@@ -59,8 +59,7 @@ impl ApplicationModel for Model {
             object.setattr("members", members)?;
             object.setattr("hosts", place.hosts.iter().map(|host| host.0).collect::<Vec<_>>())?;
             object.setattr("now_ps", 0)?;
-            object.setattr("_next", 0)?;
-            object.setattr("_acts", PyList::empty(object.py()))
+            object.setattr("_next", 0)
         };
         let object = self.origin.object(|_| place.random(""), set);
         let has = |hook| self.origin.sketch.has(hook);

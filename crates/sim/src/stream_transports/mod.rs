@@ -101,4 +101,9 @@ impl Transport {
             stream => TransportNumber(stream as u8),
         }
     }
+
+    /// Returns the name of the transport in scenarios; `ethernet` for raw Ethernet frames.
+    pub fn name(self) -> &'static str {
+        Self::STREAMS.iter().find(|row| row.1 == self).map_or("ethernet", |row| row.0)
+    }
 }

@@ -17,7 +17,7 @@ use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Settings of an application, with the hosts of its processes.
@@ -103,11 +103,25 @@ enum Turn<'a> {
     Close(u32, bool),
 }
 
+impl Turn<'_> {
+    /// Returns the name of the method of an application that handles the event.
+    fn hook(&self) -> &'static str {
+        match self {
+            Turn::Start => "on_start",
+            Turn::Message(_) => "on_message",
+            Turn::Timer(_) => "on_timer",
+            Turn::Close(..) => "on_close",
+        }
+    }
+}
+
 /// An application in a simulation, with all its processes, connections, messages and timers.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Deployment {
     processes: Vec<Running>,
     hosts: Vec<HostId>,
+    /// Names of the roles, for messages.
+    roles: Vec<String>,
     members: Vec<Vec<u32>>,
     start: Time,
     class: ClassId,
@@ -122,6 +136,8 @@ pub struct Deployment {
     messages: BTreeMap<u64, OnTheWay>,
     timers: BTreeMap<u64, Timer>,
     asked: BTreeMap<u64, Asked>,
+    /// Numbers of the requests whose connection has failed before their reply was sent.
+    lost: BTreeSet<u64>,
     /// Numbers of the messages in flight between processes on one host, in the order of sending.
     local: VecDeque<u64>,
     /// Time of the last event, and number of events so far at this time.
@@ -185,6 +201,7 @@ impl Deployment {
         Deployment {
             processes,
             hosts,
+            roles: config.roles.iter().map(|role| role.name.to_owned()).collect(),
             members,
             start: config.start,
             class: config.class,
@@ -196,6 +213,7 @@ impl Deployment {
             messages: BTreeMap::new(),
             timers: BTreeMap::new(),
             asked: BTreeMap::new(),
+            lost: BTreeSet::new(),
             local: VecDeque::new(),
             instant: (Time::ZERO, 0),
             finished: false,
@@ -335,9 +353,12 @@ impl Deployment {
         if !link.closing {
             self.between.remove(&(link.client, link.server, link.number));
         }
-        let mut lost = self.asked.len() as u64;
-        self.asked.retain(|_, asked| asked.conn != Some(conn));
-        lost -= self.asked.len() as u64;
+        let failed = |asked: &Asked| asked.conn == Some(conn);
+        let numbers: Vec<u64> =
+            self.asked.iter().filter(|(_, asked)| failed(asked)).map(|(&n, _)| n).collect();
+        let mut lost = numbers.len() as u64;
+        self.asked.retain(|_, asked| !failed(asked));
+        self.lost.extend(numbers);
         self.messages.retain(|_, m| {
             let is_lost = m.conn == Some(conn);
             lost += u64::from(is_lost && m.message.answers().is_some());
@@ -373,16 +394,21 @@ impl Deployment {
             Turn::Timer(value) => application.on_timer(&mut process, value),
             Turn::Close(peer, failed) => application.on_close(&mut process, peer, failed),
         }
-        if let Some(problem) = self.tally.problem.take() {
-            return self.end(Action::Fail(format!("process {number}: {problem}")), out);
+        let role = running.role;
+        let why = |this: &Self, problem: &str| {
+            let (hook, role) = (turn.hook(), this.roles[role].as_str());
+            Action::Fail(format!("{hook} of process {number} ({role}): {problem}"))
+        };
+        if let Some(problem) = self.tally.problem() {
+            return self.end(why(self, &problem), out);
         }
         for act in acts {
             if self.pending() > MOST_PENDING {
-                let why = format!("more than {MOST_PENDING} messages and timers are pending");
-                return self.end(Action::Fail(why), out);
+                let problem = format!("more than {MOST_PENDING} messages and timers are pending");
+                return self.end(why(self, &problem), out);
             }
-            if let Err(why) = self.carry_out(now, number, act, out) {
-                return self.end(Action::Fail(format!("process {number} {why}")), out);
+            if let Err(problem) = self.carry_out(now, number, act, out) {
+                return self.end(why(self, &problem), out);
             }
             if self.finished {
                 return;
@@ -403,10 +429,12 @@ impl Deployment {
             }
             Act::Timer { id, delay, value } => {
                 let at = now.0.checked_add(delay.0).filter(|&at| Time(at) < Time::NEVER);
-                let at = at.ok_or(
-                    "started a timer that is too long: it would expire after the largest \
-                     possible time",
-                )?;
+                let at = at.ok_or_else(|| {
+                    format!(
+                        "started a timer of {delay}, which is too long: simulated time ends at {}",
+                        Time::NEVER
+                    )
+                })?;
                 self.timers.insert(id, Timer { of: number, value });
                 out.push(Action::Wake { at: Time(at), token: id });
             }
@@ -453,7 +481,8 @@ impl Deployment {
                         asked.server
                     ));
                 }
-                None => return Ok(()), // it has a reply, or its connection has failed
+                None if self.lost.remove(&request) => return Ok(()),
+                None => return Err("replied to a request that already has a reply".to_owned()),
             },
             Kind::Plain | Kind::Request(_) => {
                 (to, self.connection(from, to, content.connection, out))
@@ -632,7 +661,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn request_and_reply_have_one_tag_and_no_second_reply() {
+    fn request_and_reply_have_one_tag() {
         let outcome = script(&[0, 1], |p, message, timer| match message {
             None if p.number() == 0 && timer.is_none() => {
                 let number = p.request(1, Content { bytes: 10, words: [5, 6, 7], connection: 0 });
@@ -640,7 +669,6 @@ pub(super) mod tests {
             }
             Some(message) if message.is_request() => {
                 assert_eq!(message.content.words, [5, 6, 7]);
-                p.reply(message, 30);
                 p.reply(message, 30);
             }
             Some(message) => p.count("answered", 1 + message.answers().expect("a reply")),
@@ -720,16 +748,38 @@ pub(super) mod tests {
     #[test]
     fn wrong_actions_end_the_run_with_a_reason() {
         type Act = fn(&mut Process, Option<&Message>, Option<u64>);
-        let wrong: [(Act, &str); 6] = [
-            (|p, _, _| p.send(9, 1), "process 0 sent to process 9; processes are 0 to 1"),
-            (|p, _, _| p.send(1, 0), "process 0 sent 0 bytes; a message has 1 to"),
+        let wrong: [(Act, &str); 8] = [
+            (
+                |p, _, _| p.send(9, 1),
+                "on_start of process 0 (peers): sent to process 9; processes are 0 to 1",
+            ),
+            (|p, _, _| p.send(1, 0), "sent 0 bytes; a message has 1 to"),
+            (
+                |p, message, _| match message {
+                    None if p.number() == 0 => drop(p.request(1, 1)),
+                    Some(request) if request.is_request() => {
+                        p.reply(request, 1);
+                        p.reply(request, 1);
+                    }
+                    _ => {}
+                },
+                "on_message of process 1 (peers): replied to a request that already has a reply",
+            ),
+            (
+                |p, _, _| {
+                    p.plan(3);
+                    p.complete(5);
+                },
+                "5 operations are completed, but only 3 are planned",
+            ),
             (|p, _, _| p.count("Late", 1), "\"Late\" is not the name of a counter"),
             (|p, _, _| p.measure("", Span(1)), "\"\" is not the name of a counter"),
             (
                 |p, _, _| assert_eq!(p.timer(Span::MAX, 1), 0),
-                "process 0 started a timer that is too long",
+                "started a timer of 2305843.009213693951 s, which is too long: simulated time \
+                 ends at 2305843.009213693951 s",
             ),
-            (|p, _, _| p.fail("the user's reason".to_owned()), "process 0 the user's reason"),
+            (|p, _, _| p.fail("the user's reason".to_owned()), "(peers): the user's reason"),
         ];
         for (act, message) in wrong {
             let failed = script(&[0, 1], act).ideal.failed.expect("an error");
@@ -854,6 +904,32 @@ pub(super) mod tests {
         assert!(refused(&[&[]]).starts_with("peers: at least one host"));
         assert!(refused(&[&[8]]).starts_with("peers: there is no host 8"));
         assert!(refused(&[&[1, 1]]).starts_with("peers: host 1 is named twice"));
+    }
+
+    #[test]
+    fn a_reply_after_the_failure_of_its_connection_has_no_effect() {
+        let act: fn(&mut Process, Option<&Message>, Option<u64>) = |p, message, timer| {
+            if p.number() == 0 && message.is_none() && timer.is_none() {
+                p.request(1, 10);
+            } else if let Some(Kind::Request(number)) = message.map(|m| m.kind) {
+                p.timer(Span::from_ms(1), number);
+            } else if let Some(number) = timer {
+                p.reply_to(number, 20);
+            }
+        };
+        let config = config(Model::Custom(Arc::new(Script(act))), PEERS, &[&[0, 1]]);
+        let mut application = Deployment::new(config, &cluster(2)).expect("possible");
+        let mut out = Vec::new();
+        let mut tell = |now, event| {
+            application.handle(Time(now), event, &mut out);
+            std::mem::take(&mut out)
+        };
+        tell(0, Event::Begin);
+        tell(0, Event::Wake { token: START });
+        let served = tell(5, Event::Delivered { conn: ConnId(0), from: Side::Client, tag: 0 });
+        let [Action::Wake { at, token }] = served[..] else { panic!("a timer") };
+        tell(6, Event::Failed { conn: ConnId(0) });
+        assert!(matches!(tell(at.0, Event::Wake { token })[..], [Action::Finished]));
     }
 
     #[test]

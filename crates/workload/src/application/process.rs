@@ -177,9 +177,9 @@ impl Process<'_> {
         tag
     }
 
-    /// Sends the reply to a request over the connection of the request. A second reply and a reply
-    /// on a closed connection have no effect. A reply to a message that is not a request ends the
-    /// run with an error.
+    /// Sends the reply to a request over the connection of the request. A reply on a closed or
+    /// failed connection has no effect. A second reply, and a reply to a message that is not a
+    /// request, end the run with an error.
     pub fn reply(&mut self, request: &Message, content: impl Into<Content>) {
         let Kind::Request(tag) = request.kind else {
             return self.fail("replied to a message that is not a request".to_owned());

@@ -29,7 +29,7 @@ pub struct Tally {
     only_measures: Option<Vec<String>>,
     /// Error message for the first invalid name of a counter or measure; `None` if all names are
     /// valid.
-    pub(super) problem: Option<String>,
+    problem: Option<String>,
 }
 
 impl Tally {
@@ -42,13 +42,29 @@ impl Tally {
         [self.planned, self.begun, self.completed]
     }
 
-    /// Returns the counters and measures of an application at its start: declared counters are 0.
+    /// Returns the counters and measures of an application at its start: declared counters are 0,
+    /// and declared measures have no duration.
     pub(super) fn new(declared: &Declared) -> Tally {
         let names = |all: &Vec<Statistic>| all.iter().map(|one| one.name.to_owned()).collect();
         let only_counters: Option<Vec<String>> = declared.counters.as_ref().map(names);
         let counters = only_counters.iter().flatten().map(|name| (name.clone(), 0)).collect();
-        let only_measures = declared.measures.as_ref().map(names);
-        Tally { counters, only_counters, only_measures, ..Tally::default() }
+        let only_measures: Option<Vec<String>> = declared.measures.as_ref().map(names);
+        let durations = only_measures
+            .iter()
+            .flatten()
+            .map(|name| (name.clone(), Histogram::default()))
+            .collect();
+        Tally { counters, durations, only_counters, only_measures, ..Tally::default() }
+    }
+
+    /// Returns the error message of the first wrong use of a counter, of a measure or of the number
+    /// of operations; `None` without errors.
+    pub(super) fn problem(&mut self) -> Option<String> {
+        let more = self.planned > 0 && self.completed > self.planned;
+        let (completed, planned) = (self.completed, self.planned);
+        let too_many =
+            || format!("{completed} operations are completed, but only {planned} are planned");
+        self.problem.take().or_else(|| more.then(too_many))
     }
 
     pub(super) fn count(&mut self, name: &str, by: u64) {

@@ -114,5 +114,5 @@ class RankFiles(FolderWriter):
         }
         write_whole(self._partial / ABOUT, (json.dumps(said, indent=2) + "\n").encode())
         sync_folder(self._partial)
-        self._place.place(self._partial)
+        self._place.place(self._made)
         return said
