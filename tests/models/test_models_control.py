@@ -188,7 +188,7 @@ def test_the_command_prints_writes_and_draws(
 
 def test_the_command_refuses_clearly() -> None:
     for wrong, said in (
-        (["red", "--flows", "many"], "must be numbers"),
+        (["red", "--flows", "many"], "must be finite numbers"),
         (["red", "--delays", "1 KB"], "must be a time"),
         (["red", "--flows", "0"], "must be more than 0"),
         (["red", "--min", "400"], "below max"),
@@ -309,7 +309,7 @@ def test_any_scenario_runs_with_and_without_the_loop(tmp_path: Path) -> None:
         (["--set-point", "0"], "must be from 1 to"),
         (["--horizon", "100 us"], "the horizon of the control loop must be"),
         (["--interval", "1500 ns"], "whole numbers of microseconds"),
-        (["--warm-up", "1499 ms"], "too few"),
+        (["--warm-up", "1499 ms"], "samples of queues after the warm-up"),
         ([], "already"),
     ):
         force = ["--force"] if more else []

@@ -201,7 +201,7 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     assert rows[1]["norm"] == pytest.approx(design.norm, rel=1e-6)
     for wrong, said in (
         (["--noise", "0"], "weight noise must be from"),
-        (["--flows", "many"], "must be numbers"),
+        (["--flows", "many"], "must be finite numbers"),
         (["--flows", "0"], "must be more than 0"),
         (["--delays", "1 KB"], "must be a time"),
         (["--frame", "0 B"], "must be above 0"),

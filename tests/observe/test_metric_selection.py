@@ -500,9 +500,12 @@ def test_selected_metrics_are_sorted_into_controllable_and_not(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("rule = 1", "must consist of one or more tables"),
+        ("rule = 1", "must contain one or more tables"),
         ("[[rule]]\nmetric = 'a'\n", "the keys metric, controllable and actuation"),
-        ("[[rule]]\nmetric = []\ncontrollable = true\nactuation = ''\n", "a name or a glob"),
+        (
+            "[[rule]]\nmetric = []\ncontrollable = true\nactuation = ''\n",
+            "metric must be a name, a glob",
+        ),
         ("[[rule]]\nmetric = 'a'\ncontrollable = 'yes'\nactuation = ''\n", "true or false"),
         ("[[", "is not valid TOML"),
     ],

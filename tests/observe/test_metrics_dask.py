@@ -186,7 +186,7 @@ def test_what_a_cluster_cannot_do_is_said(dask: LocalCluster, folder: Path, tmp_
 
 
 def test_files_that_do_not_belong_together_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no folder with files that end in"):
+    with pytest.raises(InputError, match="nor a folder with files that end in"):
         parts.find(tmp_path)
     (tmp_path / "a.csv").write_text("time,x,y\n1,2,3\n")
     (tmp_path / "b.csv").write_text("time,x\n1,2\n")

@@ -348,12 +348,15 @@ def test_units_of_csv(tmp_path: Path, head: str, row: str, length_ns: int) -> No
     ("text", "expected"),
     [
         ("", "is empty"),
-        ("trace_id,span_id,start_ns,duration\nt,s,1,2\n", "the unit of 'duration' is not in its"),
+        (
+            "trace_id,span_id,start_ns,duration\nt,s,1,2\n",
+            "the column 'duration' must have a name with a unit",
+        ),
         (
             "trace_id,span_id,start_ns\nt,s,1\n",
             "has no column end_ns (end of a span) or duration_ns",
         ),
-        ("trace_id,span_id,start,end\nt,s,77,78\n", "is not a time between 1980 and 2100 in ns"),
+        ("trace_id,span_id,start,end\nt,s,77,78\n", "must hold times between 1980 and 2100 in ns"),
         ("trace_id,trace_id,span_id,start_ns,end_ns\n", "has the column 'trace_id' twice"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId', "has no usable span"),
         ('{"resourceSpans": {}}', "is not JSON: an array is expected"),

@@ -515,7 +515,7 @@ def test_the_account_goes_where_the_spans_go(tmp_path: Path) -> None:
     page = (tmp_path / "g" / "observe.html").read_text()
     assert "What the import left out, changed and noted" in page
     assert "a span that ends before it starts" in page
-    assert "its duration is 0" in page
+    assert "the duration is 0" in page
 
 
 def test_an_account_of_a_folder_is_not_trusted(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_ports_are_counted_by_kind_ect_and_tier() -> None:
     assert count(data, {}, "marks", []).value == 7
     with pytest.raises(MeasureError, match="has no count 'colour'"):
         count(data, {}, "colour", [])
-    with pytest.raises(MeasureError, match="marks is 0 at these ports"):
+    with pytest.raises(MeasureError, match="the sum of marks at these ports is 0"):
         share(data, {}, "marks", ["ack"], tier="host-up")
 
 

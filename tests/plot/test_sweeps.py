@@ -85,7 +85,7 @@ def test_axes_can_be_named_by_their_last_parts_and_selected(swept: SweepResult) 
         ({"measure": "latency_us.p9"}, r"no metric 'latency_us.p9'; did you mean latency_us\."),
         ({"measure": "latency_us.p9"}, "no run has a metric"),
         ({"x": "limmit"}, r"no setting 'limmit'; it varies .*; did you mean limit\?$"),
-        ({"by": []}, "differ in tcp.timer: name these settings in by"),
+        ({"by": []}, "differ in tcp.timer: add these settings to by"),
         ({"where": {"limit": "3 packets"}}, "no point of the sweep has"),
     ],
 )
@@ -182,7 +182,7 @@ def test_disciplines_are_curves_along_the_threshold_that_each_has(tables: SweepR
     assert "1 point without" in axes.get_title(loc="left")
     one = curves(tables, "latency_us.p99", x="min", where={"fabric.queue.kind": "red"})
     assert one.axis.numbers == [20.0, 50.0] and one.left_out == 0
-    with pytest.raises(InputError, match=r"differ in fabric\.queue: name these settings in by"):
+    with pytest.raises(InputError, match=r"differ in fabric\.queue: add these settings to by"):
         curves(tables, "latency_us.p99", x="kind", by=[])
 
 

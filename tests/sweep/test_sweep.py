@@ -629,7 +629,7 @@ def test_a_sweep_that_needs_more_memory_than_there_is_says_so(
 ) -> None:
     monkeypatch.setattr(estimate, "available_mb", lambda: 64.0)
     _, out, _ = invoke(str(file), "--jobs", "0", "--dry-run")
-    assert "more than the 64 MB free" in out
+    assert "more than the 64 MB that are free" in out
 
 
 def test_json_is_one_object(file: Path) -> None:

@@ -409,7 +409,9 @@ def test_axes_that_contradict_each_other(tmp_path: Path) -> None:
     )
     assert "seeds = 10" in found["seed"]
     assert "is set twice" in found["workload.transfers.bytes"]
-    assert "part of fabric.queue" in found["fabric.queue.limit"]
+    assert (
+        "a key of fabric.queue, which axis fabric.queue already sets" in found["fabric.queue.limit"]
+    )
     assert "[set]" in found["tcp.min_rto"]
     assert len(found) == 4
 

@@ -208,8 +208,8 @@ def test_sampled_records_are_scaled_and_said_to_be_estimates(tmp_path: Path) -> 
         assert rows(found) == [(a, b, 100 * n, at) for a, b, n, at in EXPECTED]
         text = said(found)
         assert (
-            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates: with 95 % confidence"
-            ", the error of the sum of all bytes is at most 43.3 %" in text
+            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates with 95 % confidence"
+            ": the error of the sum of all bytes is 43.3 %" in text
         )
         assert "most flows of fewer than 100 packets are missing" in text
     told = taken(tmp_path, made.v5(RECORDS), sampling=10)
@@ -644,7 +644,7 @@ def test_a_list_without_flows_says_why(tmp_path: Path) -> None:
     cases: list[tuple[bytes, dict[str, Any], str]] = [
         (text, {"least": 10**6}, "1 × flow of less than 1000000 bytes"),
         (text, {"within": networks(["192.0.2.0/24"])}, "with an address outside of --within"),
-        (alone, {}, "1 × data set whose template, of this number, is missing"),
+        (alone, {}, "1 × data set whose template did not come before it"),
         (multicast, {}, "1 × record or packet with a multicast"),
         (other, {}, "1 × packet of link-layer type 147"),
         (huge, {}, "1 × flow of more than 1,000 TB"),

@@ -72,7 +72,7 @@ def test_starts_are_picoseconds_unless_said_otherwise(tmp_path: Path) -> None:
         ("0->9 start 0 size 5", "host 9 does not exist; allowed: 0 to 3"),
         ("2->2 start 0 size 5", "the source and target are both host 2"),
         ("0-1 start 0 size 5", "not SRC->DST"),
-        ("0->1 begin 0 size 5", "'begin' is not known"),
+        ("0->1 begin 0 size 5", "'begin' is not a key of a connection"),
         ("0->1 start 0 size 5 size 6", "size is given twice"),
         ("0->1 start 0 size 5 prio", "prio has no value"),
         ("Nodes many", "expected Nodes and a whole number"),

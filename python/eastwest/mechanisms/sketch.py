@@ -605,12 +605,8 @@ def describe(class_: type) -> Sketch:
         raise InputError(
             f"{class_.__name__}: a queue with ranks cannot trim packets; remove rank or trims"
         )
-    for attribute in ("name", "stream"):
-        value = getattr(class_, attribute)
-        if not isinstance(value, str):
-            raise InputError(f"{class_.__name__}.{attribute} must be a text, not {value!r:.60}")
     name = getattr(class_, "name", "") or _kebab(class_.__name__)
-    if kind == "application" and not isinstance(name, str):
+    if not isinstance(name, str):
         raise InputError(
             f"{class_.__name__}.name is {name!r:.60}, but must be the name in scenarios as text, "
             f'such as "{_kebab(class_.__name__)}"'
@@ -618,6 +614,8 @@ def describe(class_: type) -> Sketch:
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []
     doc = lines[0] if lines else "a sketch in Python"
     stream = getattr(class_, "stream", "") or name
+    if not isinstance(stream, str):
+        raise InputError(f"{class_.__name__}.stream must be a text, not {stream!r:.60}")
     roles = _roles(class_) if issubclass(class_, Application) else []
     if issubclass(class_, Application):
         _check_hooks(class_)
