@@ -52,7 +52,7 @@ class Tables:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """One row for each message that has arrived completely, in order of arrival.
+        """One row for each data message that has arrived completely, in order of arrival.
 
         Columns: flow, workload, purpose, class, src, dst, bytes, start_s, finish_s, fct_us,
         slowdown, retransmits, timeouts, job, connection, stream_start, lost_windows,

@@ -452,7 +452,7 @@ def test_misspelt_hooks_and_taken_names_are_refused() -> None:
     for class_, says in [
         (Async, "Async.on_start is async, so that a call would do nothing"),
         (Yields, "Yields.on_start contains yield"),
-        (Named, 'Named.name is 4, but must be the name in scenarios as text, such as "named"'),
+        (Named, 'Named.name is 4, but must be a string, the name by which .* such as "named"'),
         (Both, "Both.clients: a role has this name"),
         (Misspelt, "on_mesage is not a hook; allowed: on_start"),
         (Taken, "number: Application has an attribute of this name"),

@@ -280,9 +280,9 @@ def test_a_wrong_argument_of_a_random_number_is_named(call: str, says: str) -> N
     [
         ("Queue", ["red"], "class C0: queue 'red': a built-in mechanism has this name already"),
         ("Routing", ["ecmp"], "class C0: routing 'ecmp': a built-in mechanism has this name"),
-        ("Queue", ["käse"], "class C0: queue 'käse': a name may have only the characters a to z"),
-        ("Queue", ["a b\n"], "class C0: queue 'a b\\n': a name may have only the characters"),
-        ("Queue", [5], "C0.name is 5, but must be the name"),
+        ("Queue", ["käse"], "class C0: queue 'käse': a name must have 1 to 64 characters"),
+        ("Queue", ["a b\n"], "class C0: queue 'a b\\n': a name must have 1 to 64"),
+        ("Queue", [5], "C0.name is 5, but must be a string"),
         ("Queue", ["q", "q"], "class C1: queue 'q': named.py, class C0 has this name, too"),
     ],
 )

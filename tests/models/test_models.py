@@ -98,11 +98,11 @@ def test_the_command_prints_writes_and_draws(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--senders", "0"], "at least one sender"),
-        (["--rto", "0 s"], "the retransmission timeout must be more than 0"),
+        (["--rto", "0 s"], "the retransmission timeout must be a finite number above 0"),
         (["--senders", "a"], "must be numbers"),
         (["--senders", "1-1000000000"], "at most 100,000"),
         (["--rtt", "1 KB"], "must be a time"),
-        (["--buffer", "0 B"], "the buffer must be more than 0"),
+        (["--buffer", "0 B"], "the buffer must be a finite number above 0"),
         (["--plot", "x.doc"], "the name of a picture must end with"),
     ],
 )

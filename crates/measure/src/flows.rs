@@ -141,7 +141,7 @@ fn add(totals: &mut Vec<FlowTotals>, rows: &[FlowRow]) {
 }
 
 table! {
-    /// One row for each message that has arrived completely, in order of arrival: a transfer, a
+    /// One row for each data message that has arrived completely, in order of arrival: a transfer, a
     /// fetched partition group, a chunk to a replica, a request. Several messages can share a
     /// connection. Heartbeats, assignments and other control messages have no row (but their
     /// packets count in `latency`, `links` and the digest).

@@ -123,7 +123,7 @@ impl Mechanisms {
 pub fn name_problem(kind: &str, name: &str) -> Option<&'static str> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-        return Some("a name may have only the characters a to z, 0 to 9, - and _, at most 64");
+        return Some("a name must have 1 to 64 characters, each of a to z, 0 to 9, - or _");
     }
     let taken = built_in(kind).contains(&name);
     taken.then_some("a built-in mechanism has this name already; choose another one")

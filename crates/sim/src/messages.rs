@@ -168,8 +168,9 @@ impl Messages {
         queue.len() == 1
     }
 
-    /// Cuts the messages that the side `from` has written at the stream position `end`: the bytes
-    /// from this position on were discarded before they were sent.
+    /// Shortens undelivered messages of side `from` of a connection: their bytes from stream
+    /// position `end` on were discarded before they were sent. `client` is the endpoint of the
+    /// client of the connection.
     pub fn truncate(&mut self, client: EndpointId, from: Side, end: u64) {
         let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
         for message in &mut c.in_flight[from as usize] {

@@ -200,7 +200,8 @@ table! {
     /// packets that the port marked "congestion experienced"
     marks: u64 = counts.marks;
 
-    /// packets lost at the port: the sum of the following columns, which are those of `links`
+    /// packets lost at the port or on its link, whatever the cause: the sum of `drops_queue_full` to
+    /// `drops_sojourn`, one column for each cause (`links` has columns with the same names)
     drops: u64 = counts.drops();
 
     /// packets lost because they found the queue of the port full

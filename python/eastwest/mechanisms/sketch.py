@@ -608,8 +608,8 @@ def describe(class_: type) -> Sketch:
     name = getattr(class_, "name", "") or _kebab(class_.__name__)
     if not isinstance(name, str):
         raise InputError(
-            f"{class_.__name__}.name is {name!r:.60}, but must be the name in scenarios as text, "
-            f'such as "{_kebab(class_.__name__)}"'
+            f"{class_.__name__}.name is {name!r:.60}, but must be a string, the name by which "
+            f'scenarios select the class, such as "{_kebab(class_.__name__)}"'
         )
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []
     doc = lines[0] if lines else "a sketch in Python"

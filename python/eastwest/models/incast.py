@@ -154,4 +154,4 @@ def _busy_s(senders: float, block_bytes: float, rtt_s: float, link_bps: float) -
 
 def _positive(what: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{what} must be more than 0, not {value}")
+        raise ValueError(f"{what} must be a finite number above 0, not {value}")

@@ -270,7 +270,7 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
             fields = _flat(log["fields"], remarks)
             at = time_of(whole(log["timestamp"], "its timestamp") * 1000, "its timestamp")
         except (KeyError, TypeError, AttributeError, SpanError):
-            reason = "a log of a span whose time or fields are missing or invalid"
+            reason = "a log in a span, without a valid time or valid fields"
             remarks.note(reason, log, "the log is left out")
             continue
         name = fields.pop("event", "")

@@ -101,9 +101,11 @@ def charts(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
 def _chart(
     number: int, key: tuple[str, ...], curves: list[tuple[str, pl.DataFrame]], *, alone: bool
 ) -> Chart:
-    """Return a chart of cumulative shares, with a curve for each (name, histogram) in ``curves``.
+    """Return a chart of the cumulative distribution of durations.
 
-    ``key`` has the workload, and with several results (``alone`` is false) also the measure.
+    It has a curve for each (name, histogram) in ``curves``. With one result (``alone``), ``key`` is
+    (workload,) and each curve is a measure; with several results, ``key`` is (workload, measure)
+    and each curve is a result. ``number`` is the number of the chart on the page.
     """
     owner = shown(key[0], 40)
     drawn = [applications.shares(histogram) for _, histogram in curves]

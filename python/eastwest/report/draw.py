@@ -315,7 +315,10 @@ class Path:
 
 @dataclass
 class Chart:
-    """A chart of an HTML page: axes, shapes in plot units, legend, and data for the script."""
+    """A chart of an HTML page: axes, shapes, legend, and data for the JavaScript of the page.
+
+    Shapes are SVG paths: x from 0 to ``WIDTH``, y in CSS pixels from the top.
+    """
 
     name: str
     #: Title: a sentence on what the chart shows.

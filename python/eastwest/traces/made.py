@@ -32,7 +32,9 @@ class Imported:
 
 
 class FolderWriter:
-    """Writer of a new folder ``out``, a context manager; without ``place``, no folder remains.
+    """Context manager that writes a new folder ``out``.
+
+    The folder remains only if the method ``place`` was called; otherwise it is removed.
 
     ``what`` is the name of the content in messages ("a trace"), ``marker`` the file name of the
     JSON description. If ``lasting`` is false, because the folder is soon removed, it is not

@@ -152,7 +152,7 @@ class _Reader:
         elif not isinstance(kind, str):
             raise ValueError("an event without a name")
         else:
-            then = "it is left out: only jobs, stages and ended tasks are read"
+            then = "it is left out: the import does not use events of this kind"
             short = clean(kind.rpartition(".")[2].removeprefix("SparkListener"), 60)
             self.account.note(self.name, line, f"event {short}", consequence=then)
 

@@ -64,16 +64,21 @@ pub fn refuse_lossy(
         }
         let have: Vec<String> =
             (0..8).filter(|p| lossless >> p & 1 == 1).map(|p| p.to_string()).collect();
-        let have = match have.is_empty() {
-            true => "no priority is lossless without [fabric.pfc] (its default is priority 3)"
-                .to_owned(),
-            false => format!("the lossless priorities of fabric.pfc are {}", have.join(", ")),
-        };
         let name = &class.name;
+        let have = match have.is_empty() {
+            true => format!(
+                "no priority is lossless without [fabric.pfc]. Add [fabric.pfc], and set the \
+                 priority of {name} in [[class]] to one of its priorities (default: 3)"
+            ),
+            false => format!(
+                "the lossless priorities of fabric.pfc are {}. Set the priority of {name} in \
+                 [[class]] to one of them",
+                have.join(", ")
+            ),
+        };
         s.object(&format!(
             "workload.{number}.transport: \"ethernet\" needs a lossless priority, because a lost \
-             frame would stop the program. Class {name} has priority {priority}, but {have}. Set \
-             the priority of {name} in [[class]]"
+             frame would stop the program. Class {name} has priority {priority}, but {have}"
         ));
     }
 }

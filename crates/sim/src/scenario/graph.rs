@@ -147,7 +147,12 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
         .collect();
     s.demand(wrong.is_empty(), &["hosts"], || {
         let some = wrong.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        format!("a host must have 1 to {MOST_CARDS} cables; hosts with fewer or more: {some}")
+        let more = if wrong.len() > 8 { ", …" } else { "" };
+        let number = wrong.len();
+        format!(
+            "a host must have 1 to {MOST_CARDS} cables; hosts with fewer or more ({number}): \
+             {some}{more}"
+        )
     });
     let nodes = hosts.len() + switches.len();
     let reached = reachable(nodes, &cables);

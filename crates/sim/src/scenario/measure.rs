@@ -379,7 +379,7 @@ fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {
 }
 
 /// Reads the key `name`, a list of places (ports, hosts or streams), and calls `take` for each
-/// place. Reports the first place for which `take` fails as a problem.
+/// place until one fails, which is reported as a problem. Calls nothing if `nodes` is `None`.
 fn read_places(
     s: &mut Section,
     name: &'static str,
