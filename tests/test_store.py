@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 from pathlib import Path
@@ -111,6 +112,40 @@ def test_modules_that_a_mechanism_imports_are_part_of_the_key(
     assert once()[0] != second[0]
     with core.using(load([own / "app.py"])[1].restore()):
         assert plan(text).key(1) == once()[0]
+
+
+def test_modules_imported_before_or_later_have_the_code_of_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, linked = tmp_path / "own", tmp_path / "linked"
+    (own / "broken").mkdir(parents=True)
+    linked.mkdir()
+    (own / "broken" / "__init__.py").write_text("raise RuntimeError('executed')\n")
+    (linked / "real.py").write_text("LINKED = 7\n")
+    (own / "by_link.py").symlink_to(linked / "real.py")
+    (own / "lazy_size.py").write_text("SIZE = 100\n")
+    (own / "lazy.py").write_text(
+        "import eastwest as ew\n"
+        "class Lazy(ew.Application):\n    def on_start(self):\n"
+        "        from lazy_size import SIZE\n        from by_link import LINKED\n"
+        "        self.count('bytes', SIZE + LINKED)\n"
+        "    def never(self):\n        import broken.part\n"
+    )
+    monkeypatch.syspath_prepend(str(own))
+    text = f'{TINY.partition("[[")[0]}[[workload]]\nname = "app"\nkind = "lazy"\n'
+
+    def once() -> int:
+        with core.using(load([own / "lazy.py"])[0]):
+            done = Store(tmp_path / "store").run(plan(text), 1)
+        return int(done.summary["applications"]["app"]["counters"]["bytes"])
+
+    # the user's own code, such as a cell of a notebook, has imported the module before
+    importlib.import_module("lazy_size")
+    for size in (200, 2_000):
+        (own / "lazy_size.py").write_text(f"SIZE = {size}\n")
+        assert once() == 3 * (size + 7)
+    (linked / "real.py").write_text("LINKED = 11\n")
+    assert once() == 3 * (2_000 + 11)
 
 
 def test_a_changed_trace_is_another_run(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ def delayed(done: str) -> Iterator[None]:
         yield
         finished = True
     finally:
-        for each, handler in before.items():
+        # SIGINT is the first of the signals and restored last: its handler may raise at once.
+        for each, handler in reversed(before.items()):
             signal.signal(each, handler)
         if seen and not finished:
             signal.raise_signal(seen[0])

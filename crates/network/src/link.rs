@@ -543,8 +543,8 @@ impl Link {
         let hop = HopTelemetry {
             at: now,
             queued_bytes: self.queues.as_ref().map_or(0, |q| q.backlog().bytes),
-            // packets on the link are counted only when they arrive
-            sent_bytes: self.counters.bytes + on_wire.sum::<u64>(),
+            // `counters` has only packets that have arrived
+            sent_bytes: self.counters.bytes + on_wire.sum::<u64>() + self.bytes_lost_in_flight(),
             rate: self.rate(),
         };
         pool.record_hop(self.from, slot, hop);

@@ -34,24 +34,27 @@ pub struct Tcp {
     telemetry: PendingTelemetry,
 }
 
-/// Telemetry records of the data packet that an endpoint has received last, by the slot of the
-/// endpoint. Its next packet returns them.
+/// By the slot of an endpoint: the endpoint, and the telemetry records of the data packet that it has
+/// received last. The next packet of the endpoint returns the records.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct PendingTelemetry(Vec<Vec<HopTelemetry>>);
+struct PendingTelemetry(Vec<(EndpointId, Vec<HopTelemetry>)>);
 
 impl PendingTelemetry {
-    /// Sets the records that endpoint `end` returns with its next packet.
+    /// Sets the records that endpoint `end` returns with its next packet, which must be in use.
     fn set(&mut self, end: EndpointId, hops: Vec<HopTelemetry>) {
         let slot = end.slot();
         if slot >= self.0.len() {
-            self.0.resize_with(slot + 1, Vec::new);
+            self.0.resize_with(slot + 1, || (end, Vec::new()));
         }
-        self.0[slot] = hops;
+        self.0[slot] = (end, hops);
     }
 
     /// Removes and returns the records that endpoint `end` returns with its next packet.
     fn take(&mut self, end: EndpointId) -> Vec<HopTelemetry> {
-        self.0.get_mut(end.slot()).map(std::mem::take).unwrap_or_default()
+        match self.0.get_mut(end.slot()) {
+            Some((of, hops)) if *of == end => std::mem::take(hops),
+            _ => Vec::new(), // the slot belonged to an earlier connection
+        }
     }
 }
 
@@ -160,7 +163,7 @@ impl Tcp {
         if !told.echo.is_empty() {
             self.stack.on_telemetry(packet.dst_endpoint, &told.echo);
         }
-        if packet.payload > 0 {
+        if packet.payload > 0 && self.stack.is_live(packet.dst_endpoint) {
             self.telemetry.set(packet.dst_endpoint, told.hops);
         }
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import ipaddress
+import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,10 @@ def routes(
 ) -> None:
     """Choose one shortest path for each pair of hosts so that the highest link load is least."""
     source = load_source(scenario)
+    shape_file = tomllib.loads(source.text).get("fabric", {}).get("file")
     inputs = [Path(scenario), *([] if traffic == "uniform" else [Path(traffic)])]
+    if isinstance(shape_file, str):
+        inputs.append(source.base_dir / shape_file)
     check_outputs([out], inputs, force)
     shape = core.topology(
         source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)

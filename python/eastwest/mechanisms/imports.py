@@ -8,28 +8,43 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
 
-#: Modules that files of mechanisms have imported in this process, by name.
-_imported: dict[str, ModuleType] = {}
+#: Files of the modules that files of mechanisms may import in this process, by name of the module.
+_imported: dict[str, Path] = {}
 _INSTALLED = {"site-packages", "dist-packages"}
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def forget() -> None:
-    """Remove the modules of earlier mechanism files from ``sys.modules``.
+    """Remove the modules that earlier mechanism files may import from ``sys.modules``.
 
-    The next file imports them again, so that their code is that of the files on disk.
+    The next files import them again, so that their code is that of the files on disk. This includes
+    modules that methods of mechanisms have imported during runs.
     """
-    for name, module in _imported.items():
-        if sys.modules.get(name) is module:
-            del sys.modules[name]
+    _remove(_imported)
     _imported.clear()
+
+
+def renew(path: Path, source: bytes) -> None:
+    """Remove the user's modules that a Python file may import from ``sys.modules``.
+
+    To be called before the file ``path`` with the content ``source`` is executed, which then
+    imports their present files, also those that other code of the process has imported before.
+    Modules of other mechanism files since ``forget`` stay.
+    """
+    found = _reachable(path, source, [])
+    _remove({name: file for name, file in found.items() if name not in _imported})
+
+
+def _remove(modules: Mapping[str, Path]) -> None:
+    for name, file in modules.items():
+        if name in sys.modules and _file(name) == file:
+            del sys.modules[name]
 
 
 def hashes(path: Path, source: bytes, before: Iterable[str]) -> list[dict[str, str]]:
@@ -38,10 +53,25 @@ def hashes(path: Path, source: bytes, before: Iterable[str]) -> list[dict[str, s
     The file ``path`` with the content ``source`` was executed when ``sys.modules`` had the names
     ``before``. Imports of imported files count, too, also within functions that were not called.
     """
-    roots = [path.resolve().parent, Path.cwd().resolve()]
-    new = [name for name in sys.modules if name not in {*before}]
-    found: dict[Path, str] = {}
-    waiting = [*new, *_names(source, "")]
+    known = {*before}
+    found = _reachable(path, source, [name for name in sys.modules if name not in known])
+    _imported.update(found)
+    roots = _roots(path)
+    named = {
+        _shown(file, roots): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in found.values()
+    }
+    return [{"file": name, "sha256": sha256} for name, sha256 in sorted(named.items())]
+
+
+def _reachable(path: Path, source: bytes, names: Iterable[str]) -> dict[str, Path]:
+    """Return the files of the user's modules that a file may import, by name of the module.
+
+    ``names`` are names of further modules. No module is imported.
+    """
+    roots = _roots(path)
+    found: dict[str, Path] = {}
+    waiting = [*names, *_names(source, "")]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -49,31 +79,46 @@ def hashes(path: Path, source: bytes, before: Iterable[str]) -> list[dict[str, s
             continue
         seen.add(name)
         file = _file(name)
-        if file is None or file == path.resolve() or not _is_users(file, roots):
+        if file is None or file.resolve() == path.resolve() or not _is_users(file, roots):
             continue
-        if name in new:
-            _imported[name] = sys.modules[name]
-        if file not in found:
-            content = file.read_bytes()
-            found[file] = hashlib.sha256(content).hexdigest()
-            waiting += _names(content, name if file.stem == "__init__" else name.rpartition(".")[0])
-    named = {_shown(file, roots): sha256 for file, sha256 in found.items()}
-    return [{"file": name, "sha256": sha256} for name, sha256 in sorted(named.items())]
+        found[name] = file
+        package = name if file.stem == "__init__" else name.rpartition(".")[0]
+        waiting += _names(file.read_bytes(), package)
+    return found
+
+
+def _roots(path: Path) -> list[Path]:
+    """Return the folders of a Python file and of the process, also without symbolic links."""
+    folders = [path.absolute().parent, Path.cwd()]
+    return [*folders, *(folder.resolve() for folder in folders), path.resolve().parent]
 
 
 def _file(name: str) -> Path | None:
-    """Return the source file of a module; None if it has none, or cannot be found."""
+    """Return the source file of a module; None if it has none, or cannot be found.
+
+    A module that is not imported is searched for without the execution of its package.
+    """
     module = sys.modules.get(name)
     try:
         if module is not None:
             origin = getattr(module, "__file__", None)
         else:
-            spec = importlib.util.find_spec(name)
+            spec = _spec(name)
             origin = spec.origin if spec is not None and spec.has_location else None
-    except (ImportError, AttributeError, ValueError):
+    except (ImportError, AttributeError, ValueError, TypeError, OSError):
         return None
-    path = Path(origin).resolve() if isinstance(origin, str) else None
+    path = Path(origin).absolute() if isinstance(origin, str) else None
     return path if path is not None and path.is_file() else None
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Return where a module lies in the folders of ``sys.path``; None if it is in none of them."""
+    package = name.rpartition(".")[0]
+    if not package:
+        return PathFinder.find_spec(name)
+    above = _spec(package)
+    folders = above.submodule_search_locations if above is not None else None
+    return PathFinder.find_spec(name, [*folders]) if folders is not None else None
 
 
 def _names(source: bytes, package: str) -> Iterator[str]:
@@ -99,17 +144,23 @@ def _names(source: bytes, package: str) -> Iterator[str]:
 
 
 def _is_users(file: Path, roots: list[Path]) -> bool:
-    """Whether a file is the user's: below one of ``roots``, and not a part of an installation."""
+    """Whether a file is the user's: below one of ``roots``, and not a part of an installation.
+
+    A symbolic link counts by its own path and by that of the file to which it leads.
+    """
     library = Path(sysconfig.get_paths()["stdlib"]).resolve()
-    return (
-        any(file.is_relative_to(root) for root in roots)
-        and not _INSTALLED & {*file.parts}
-        and not file.is_relative_to(_PACKAGE)
-        and not file.is_relative_to(library)
+    paths = (file, file.resolve())
+    return any(path.is_relative_to(root) for path in paths for root in roots) and not any(
+        _INSTALLED & {*path.parts} or path.is_relative_to(_PACKAGE) or path.is_relative_to(library)
+        for path in paths
     )
 
 
 def _shown(file: Path, roots: list[Path]) -> str:
     """Return the path of a file relative to the first of ``roots`` that contains it."""
-    root = next(each for each in roots if file.is_relative_to(each))
-    return file.relative_to(root).as_posix()
+    return next(
+        path.relative_to(root).as_posix()
+        for path in (file, file.resolve())
+        for root in roots
+        if path.is_relative_to(root)
+    )

@@ -58,6 +58,7 @@ class _Loaded:
 
     def add_file(self, path: Path) -> None:
         source = user_code.read(path)
+        imports.renew(path, source)
         before = [*sys.modules]
         module = user_code.execute(path, source, "eastwest_sketch")
         own = [

@@ -90,6 +90,12 @@ impl Link {
         }
     }
 
+    /// Returns the bytes on the link, framing included, of packets that faults have removed in
+    /// flight.
+    pub(super) fn bytes_lost_in_flight(&self) -> u64 {
+        self.fault_state.as_ref().map_or(0, |f| f.lost_bytes)
+    }
+
     /// Returns the number of packets on the wire, including the packet in transmission.
     fn count_started(&self, now: Time) -> usize {
         match &self.queues {

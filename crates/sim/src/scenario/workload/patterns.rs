@@ -329,8 +329,8 @@ pub fn poisson(
     let load = s.get(
         key::<Fraction>(
             "load",
-            "Offered load: payload rate as a share of the sum of the rates of \
-                                 these hosts.",
+            "Offered load: payload rate as a share of the sum of the rates of these hosts. Each \
+             host sends and receives an equal part, whatever its own rate is.",
         )
         .range("0.000001", "1"),
     );
