@@ -171,7 +171,7 @@ mod tests {
         assert!(problem(&["red"]).contains("built-in"));
         assert!(problem(&["ramp", "ramp"]).contains("two mechanisms"));
         for bad in ["", "Ramp", "a b", "a\"b", "é"] {
-            assert!(problem(&[bad]).contains("a name may have"), "{bad}");
+            assert!(problem(&[bad]).contains("a name must have"), "{bad}");
         }
     }
 }

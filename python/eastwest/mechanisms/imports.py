@@ -7,7 +7,9 @@ installed packages, the standard library and Eastwest.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
+import importlib.util
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +18,8 @@ from pathlib import Path
 
 #: Files of the modules that files of mechanisms may import in this process, by name of the module.
 _imported: dict[str, Path] = {}
+#: Time between a change of a source and its compilation below which the content is in doubt, in s.
+_DOUBTFUL_S = 2.0
 _INSTALLED = {"site-packages", "dist-packages"}
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -37,8 +41,23 @@ def renew(path: Path, source: bytes) -> None:
     imports their present files, also those that other code of the process has imported before.
     Modules of other mechanism files since ``forget`` stay.
     """
+    importlib.invalidate_caches()
     found = _reachable(path, source, [])
+    for file in found.values():
+        _remove_doubtful_bytecode(file)
     _remove({name: file for name, file in found.items() if name not in _imported})
+
+
+def _remove_doubtful_bytecode(file: Path) -> None:
+    """Remove the compiled form of a source file if it may be that of an earlier content.
+
+    Python recognises a changed source by its time in whole seconds and its size (PEP 3147): a file
+    that changes twice in a second, with equal sizes, keeps the compiled form of the first content.
+    """
+    compiled = Path(importlib.util.cache_from_source(str(file)))
+    with contextlib.suppress(OSError):
+        if compiled.stat().st_mtime - file.stat().st_mtime < _DOUBTFUL_S:
+            compiled.unlink()
 
 
 def _remove(modules: Mapping[str, Path]) -> None:
