@@ -23,6 +23,7 @@ __all__ = [
     "drill",
     "fuzz",
     "fuzz_levels",
+    "mechanism_name_problem",
     "mpi_check",
     "mpi_record",
     "own_crate",

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from PIL import Image
 
 import eastwest as ew
 import pictures
@@ -177,6 +178,9 @@ def test_a_picture_is_replaced_only_when_it_was_drawn(
     with pytest.raises(FileNotFoundError):
         pictures.draw("a.png", ["echo new > $WORK/other"])
     assert (tmp_path / "a.png").read_text() == "old"
-    pictures.draw("a.png", ["echo new > $WORK/x", "mv $WORK/x $OUT"])
-    assert (tmp_path / "a.png").read_text() == "new\n"
+    new = tmp_path.parent / f"{tmp_path.name}-new.png"
+    Image.new("RGB", (3, 2), "#123456").save(new)
+    pictures.draw("a.png", [f"cp {new} $WORK/x", "mv $WORK/x $OUT"])
+    with Image.open(tmp_path / "a.png") as drawn:
+        assert drawn.convert("RGB").getpixel((2, 1)) == (0x12, 0x34, 0x56)
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
