@@ -16,7 +16,7 @@ from eastwest import topologies
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.topologies import Assumed, Fabric, frr, netbox
-from eastwest.topologies.inventory import Described
+from eastwest.topologies.inventory import Described, Inventory, Link
 
 
 def read(folder: Path, name: str, content: Any, assumed: Assumed | None = None) -> Fabric:
@@ -358,7 +358,16 @@ def test_reports_that_occur_twice_are_one_link(tmp_path: Path) -> None:
     one, other = ("s1:1", "h1:1"), ("s1:2", "h2:1")
     fabric = read(tmp_path, "a.clab.json", lab(nodes, one, other, (one[1], one[0])))
     assert len(fabric.cables) == 2
-    assert "1 × link that is listed again (h1 1 – s1 1): the first one counts" in fabric.notes
+    assert "1 × link that is listed again (h1 1 – s1 1): the first value of each kind counts" in (
+        fabric.notes
+    )
+
+
+def test_a_link_that_is_listed_again_adds_what_is_missing() -> None:
+    found = Inventory()
+    found.link(Link("a", "1", "b", "1", length_m=3.0))
+    found.link(Link("b", "1", "a", "1", rate_bps=1e9, length_m=7.0))
+    assert found.links == [Link("a", "1", "b", "1", rate_bps=1e9, length_m=3.0)]
 
 
 def test_several_neighbours_under_one_key_are_all_read(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ a known purpose. The fabric of the simulator has hosts with network cards, and s
 * If no device is a host, ``Assumed.hosts_per_node`` hosts are added at each switch with a name of
   ``Assumed.hosts_at``.
 * The delay of a cable is ``Assumed.delay_s`` plus 5 ns for each metre of its length.
-* Two links with the same devices and ports at their ends are one link. A port with several cables
-  that are not one breakout cable is noted; each of its cables is a link.
+* Two links with the same devices and ports at their ends are one link, with the first rate and the
+  first length that are given. A port with several cables that are not one breakout cable is noted;
+  each of its cables is a link.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ class Inventory:
     notes: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: First different values that were found, by reason and consequence.
     examples: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    #: Link by both of its ends, if both have a port.
-    _by_ends: dict[frozenset[tuple[str, str]], Link] = field(default_factory=dict)
+    #: Place in ``links`` of the link with these two ends, if both have a port.
+    _by_ends: dict[frozenset[tuple[str, str]], int] = field(default_factory=dict)
 
     def note(self, reason: str, then: str = "", found: str = "", number: int = 1) -> None:
         """Count records that were left out or changed.
@@ -136,9 +137,14 @@ class Inventory:
             ends = frozenset(((link.a, link.a_port), (link.b, link.b_port)))
             if ends in self._by_ends:
                 found = f"{port_name(link.a, link.a_port)} – {port_name(link.b, link.b_port)}"
-                self.note("link that is listed again", "the first one counts", found)
+                self.note("link that is listed again", "the first value of each kind counts", found)
+                at = self._by_ends[ends]
+                first = self.links[at]
+                rate_bps = link.rate_bps if first.rate_bps is None else first.rate_bps
+                length_m = link.length_m if first.length_m is None else first.length_m
+                self.links[at] = replace(first, rate_bps=rate_bps, length_m=length_m)
                 return
-            self._by_ends[ends] = link
+            self._by_ends[ends] = len(self.links)
         self.device(link.a)
         self.device(link.b)
         self.links.append(link)

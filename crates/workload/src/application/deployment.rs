@@ -906,6 +906,19 @@ pub(super) mod tests {
         assert!(refused(&[&[1, 1]]).starts_with("peers: host 1 is named twice"));
     }
 
+    /// Returns an application of two processes, which act by `act`.
+    fn two_processes(act: fn(&mut Process, Option<&Message>, Option<u64>)) -> Deployment {
+        let config = config(Model::Custom(Arc::new(Script(act))), PEERS, &[&[0, 1]]);
+        Deployment::new(config, &cluster(2)).expect("possible")
+    }
+
+    /// Passes an event at `now`, in ps, to an application, and returns its actions.
+    fn tell(application: &mut Deployment, now: u64, event: Event) -> Vec<Action> {
+        let mut out = Vec::new();
+        application.handle(Time(now), event, &mut out);
+        out
+    }
+
     #[test]
     fn a_reply_after_the_failure_of_its_connection_has_no_effect() {
         let act: fn(&mut Process, Option<&Message>, Option<u64>) = |p, message, timer| {
@@ -917,19 +930,20 @@ pub(super) mod tests {
                 p.reply_to(number, 20);
             }
         };
-        let config = config(Model::Custom(Arc::new(Script(act))), PEERS, &[&[0, 1]]);
-        let mut application = Deployment::new(config, &cluster(2)).expect("possible");
-        let mut out = Vec::new();
-        let mut tell = |now, event| {
-            application.handle(Time(now), event, &mut out);
-            std::mem::take(&mut out)
-        };
-        tell(0, Event::Begin);
-        tell(0, Event::Wake { token: START });
-        let served = tell(5, Event::Delivered { conn: ConnId(0), from: Side::Client, tag: 0 });
+        let mut application = two_processes(act);
+        tell(&mut application, 0, Event::Begin);
+        tell(&mut application, 0, Event::Wake { token: START });
+        let served = tell(
+            &mut application,
+            5,
+            Event::Delivered { conn: ConnId(0), from: Side::Client, tag: 0 },
+        );
         let [Action::Wake { at, token }] = served[..] else { panic!("a timer") };
-        tell(6, Event::Failed { conn: ConnId(0) });
-        assert!(matches!(tell(at.0, Event::Wake { token })[..], [Action::Finished]));
+        tell(&mut application, 6, Event::Failed { conn: ConnId(0) });
+        assert!(matches!(
+            tell(&mut application, at.0, Event::Wake { token })[..],
+            [Action::Finished]
+        ));
     }
 
     #[test]
@@ -944,24 +958,22 @@ pub(super) mod tests {
                 p.count("arrived", 1);
             }
         };
-        let config = config(Model::Custom(Arc::new(Script(act))), PEERS, &[&[0, 1]]);
-        let mut application = Deployment::new(config, &cluster(2)).expect("possible");
-        let mut out = Vec::new();
-        let mut tell = |now, event| {
-            application.handle(Time(now), event, &mut out);
-            std::mem::take(&mut out)
-        };
-        tell(0, Event::Begin);
-        let sent = tell(0, Event::Wake { token: START });
+        let mut application = two_processes(act);
+        tell(&mut application, 0, Event::Begin);
+        let sent = tell(&mut application, 0, Event::Wake { token: START });
         assert!(matches!(
             sent[..],
             [Action::Open { .. }, Action::Send { .. }, Action::Wake { .. }]
         ));
-        tell(5, Event::Failed { conn: ConnId(0) });
+        tell(&mut application, 5, Event::Failed { conn: ConnId(0) });
         let Action::Wake { token, at } = sent[2] else { panic!("a timer") };
-        let again = tell(at.0, Event::Wake { token });
+        let again = tell(&mut application, at.0, Event::Wake { token });
         assert!(matches!(again[..], [Action::Open { conn: ConnId(1), .. }, Action::Send { .. }]));
-        tell(at.0 + 1, Event::Delivered { conn: ConnId(1), from: Side::Client, tag: 2 });
+        tell(
+            &mut application,
+            at.0 + 1,
+            Event::Delivered { conn: ConnId(1), from: Side::Client, tag: 2 },
+        );
         let counters: Vec<(&str, u64)> = application.tally().counters().collect();
         assert_eq!(counters, [("arrived", 1), ("failures", 3)]);
         let expected = Requests { sent: 1, connection_failed: 1, ..Requests::default() };
