@@ -28,7 +28,7 @@ from eastwest.results import Result
 from eastwest.traces.form import ABOUT
 
 _STYLES = ("page.css", "charts.css")
-_SCRIPTS = ("format.js", "chart.js", "topology.js", "page.js")
+_SCRIPTS = ("format.js", "dom.js", "theme.js", "chart.js", "edges.js", "topology.js", "page.js")
 #: Characters that could end a script element or a line of a script, and how JSON escapes them.
 _UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&'\u2028\u2029"})
 
