@@ -121,12 +121,14 @@ def as_json(data: Any) -> Markup:
     return Markup(text.translate(_UNSAFE))
 
 
-def _files(names: Sequence[str]) -> str:
+def shared(names: Sequence[str]) -> str:
+    """Return style sheets or scripts of this package as one text."""
     folder = resources.files("eastwest.report") / "templates"
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the hash of a style sheet or script, as content security policies write it."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -149,12 +151,12 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    css, script = _files(_STYLES), f'"use strict";\n(() => {{\n{_files(_SCRIPTS)}}})();\n'
+    css, script = shared(_STYLES), f'"use strict";\n(() => {{\n{shared(_SCRIPTS)}}})();\n'
     return environment.get_template(template).render(
         css=Markup(css),
         script=Markup(script),
         policy=(
-            f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; "
+            f"default-src 'none'; style-src {hash_of(css)}; script-src {hash_of(script)}; "
             "base-uri 'none'; form-action 'none'"
         ),
         data=as_json({"charts": {c.name: c.script() for c in charts}, "topology": topology}),
