@@ -84,8 +84,8 @@ class Folder:
     def locate(self, name: object, ending: str = ".toml") -> Path:
         """Return the resolved path of a file of this folder, which need not exist.
 
-        Raises ``RefusedError`` where the name is not a relative path with this ending, where it leads
-        out of the folder, or where it is something else than a regular file.
+        Raises ``RefusedError`` where the name is not a relative path with this ending, where it
+        leads out of the folder, or where it is something else than a regular file.
         """
         if not isinstance(name, str) or not name or len(name) > _LONGEST_NAME:
             raise RefusedError(400, "path: expected the path of a file, relative to the folder")
@@ -165,7 +165,7 @@ class Folder:
 
 
 def read_shipped(name: object) -> Text:
-    """Return a scenario that ships with Eastwest. Raises ``RefusedError`` where the name is unknown."""
+    """Return a scenario that ships with Eastwest. Raises ``RefusedError`` for an unknown name."""
     found = shipped.find(name) if isinstance(name, str) else None
     if found is None or found.stem not in shipped.names():
         raise RefusedError(

@@ -24,6 +24,7 @@ from starlette.routing import Route
 from eastwest import core
 from eastwest.errors import InputError
 from eastwest.studio import checks, files
+from eastwest.studio.complete import complete, hover
 from eastwest.studio.files import Folder, Text
 from eastwest.studio.page import page
 from eastwest.studio.refused import RefusedError
@@ -175,6 +176,8 @@ class Api:
             ("GET", "/api/file", self.file),
             ("PUT", "/api/file", self.save),
             ("POST", "/api/check", self.check),
+            ("POST", "/api/complete", self.complete),
+            ("POST", "/api/hover", self.hover),
             ("POST", "/api/runs", self.add_run),
             ("GET", "/api/runs", self.list_runs),
             ("GET", "/api/runs/{run:int}", self.end_of_run),
@@ -211,7 +214,15 @@ class Api:
 
     def check(self, body: dict[str, Any]) -> Any:
         """Return problems, fabric and numbers of a scenario."""
-        return checks.check(self._text(body), _overrides(body))
+        return checks.check(self._text(body), _overrides(body), self.folder)
+
+    def complete(self, body: dict[str, Any]) -> Any:
+        """Return the completions at an offset of a scenario text."""
+        return complete(*_cursor(body))
+
+    def hover(self, body: dict[str, Any]) -> Any:
+        """Return the setting at an offset of a scenario text."""
+        return hover(*_cursor(body))
 
     def add_run(self, body: dict[str, Any]) -> Any:
         """Add a run to the queue, and return its number."""
@@ -285,6 +296,14 @@ class Api:
         if not isinstance(text, str):
             raise RefusedError(400, "text: expected the text of the scenario")
         return Text(text, self.folder.base(path, shipped), path, shipped)
+
+
+def _cursor(body: dict[str, Any]) -> tuple[str, int]:
+    """Return the text and the offset of a request."""
+    text, offset = body.get("text"), body.get("offset")
+    if not isinstance(text, str) or type(offset) is not int:
+        raise RefusedError(400, "expected text, and offset in characters")
+    return text, offset
 
 
 def _flag(body: dict[str, Any], name: str) -> bool:
