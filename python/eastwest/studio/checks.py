@@ -15,7 +15,7 @@ from eastwest.studio.numbers import numbers
 
 def source(text: Text) -> Source:
     """Return a scenario as functions of ``eastwest.run`` read it."""
-    return Source(text.text, text.base, text.path or text.shipped or "text")
+    return Source(text.text, text.base, text.path or text.shipped or "scenario.toml")
 
 
 def check(text: Text, overrides: core.Overrides, folder: Folder) -> dict[str, Any]:

@@ -7,10 +7,9 @@ from typing import Any
 from eastwest import core, shipped, units
 from eastwest.report.page import fabric_svg
 from eastwest.report.topology import Topology, outline
+from eastwest.studio.editing import MOST_NODES, own_file
 from eastwest.studio.files import Folder, Text
 
-#: Maximum number of nodes of a fabric that the page can edit.
-MOST_EDITED = 64
 #: Maximum number of cables of a fabric that is drawn.
 _MOST_CABLES = 50_000
 #: Most memory in bytes that the names and cables of a drawn fabric may need in a run.
@@ -55,8 +54,8 @@ def fabric(text: Text, overrides: core.Overrides, folder: Folder) -> dict[str, A
             {"name": n.name, "kind": n.kind, "members": n.members, "x": n.x, "y": n.y}
             for n in shown["nodes"]
         ],
-        "topology": _editable(shape) if len(nodes) <= MOST_EDITED else None,
-        "editable_file": _file(text, overrides, folder),
+        "topology": _editable(shape) if len(nodes) <= MOST_NODES else None,
+        "editable_file": _file(text, folder),
     }
 
 
@@ -83,6 +82,7 @@ def _editable(shape: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _file(text: Text, overrides: core.Overrides, folder: Folder) -> str | None:
-    """Return the path of the topology file of a scenario below ``folder``; None without one."""
-    return None
+def _file(text: Text, folder: Folder) -> str | None:
+    """Return the path of the topology file that the page may edit; None without one."""
+    own = own_file(text.text, text.base, folder)
+    return None if own is None else own.relative_to(folder.path).as_posix()

@@ -16,15 +16,22 @@ from urllib.parse import parse_qs
 
 import orjson
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from eastwest import core
+from eastwest import core, shipped
 from eastwest.errors import InputError
-from eastwest.studio import checks, files
+from eastwest.report.compare import comparison
+from eastwest.report.single import single
+from eastwest.results import Result
+from eastwest.run import Source
+from eastwest.studio import checks, explaining, files
 from eastwest.studio.complete import complete, hover
+from eastwest.studio.editing import edit
+from eastwest.studio.export import command, zipped
 from eastwest.studio.files import Folder, Text
 from eastwest.studio.page import page
 from eastwest.studio.refused import RefusedError
@@ -178,12 +185,22 @@ class Api:
             ("POST", "/api/check", self.check),
             ("POST", "/api/complete", self.complete),
             ("POST", "/api/hover", self.hover),
+            ("POST", "/api/topology", self.edit),
             ("POST", "/api/runs", self.add_run),
             ("GET", "/api/runs", self.list_runs),
             ("GET", "/api/runs/{run:int}", self.end_of_run),
             ("DELETE", "/api/runs/{run:int}", self.delete_run),
             ("GET", "/api/runs/{run:int}/stream", self.stream),
             ("POST", "/api/runs/{run:int}/control", self.control),
+            ("GET", "/api/runs/{run:int}/series", self.series),
+            ("GET", "/api/runs/{run:int}/flows", self.flows),
+            ("GET", "/api/runs/{run:int}/slowest", self.slowest),
+            ("POST", "/api/runs/{run:int}/explain", self.explain),
+            ("GET", "/api/runs/{run:int}/report", self.report),
+            ("GET", "/api/runs/{run:int}/command", self.command),
+            ("GET", "/api/runs/{run:int}/result.zip", self.result),
+            ("GET", "/api/compare", self.compare),
+            ("GET", "/api/difference", self.difference),
         ]
         return [Route(path, _answering(answer), methods=[method]) for method, path, answer in table]
 
@@ -223,6 +240,10 @@ class Api:
     def hover(self, body: dict[str, Any]) -> Any:
         """Return the setting at an offset of a scenario text."""
         return hover(*_cursor(body))
+
+    def edit(self, body: dict[str, Any]) -> Any:
+        """Write a topology file, and return the scenario that reads it."""
+        return edit(body, self.folder)
 
     def add_run(self, body: dict[str, Any]) -> Any:
         """Add a run to the queue, and return its number."""
@@ -290,12 +311,103 @@ class Api:
         self.runs.control(number, control)
         return {}
 
+    def series(self, request: Request) -> Any:
+        """Return queue and utilisation of links of a run over time."""
+        return explaining.series(self._result(request), _whole_numbers(request, "links"))
+
+    def flows(self, request: Request) -> Any:
+        """Return the slowest flows of a run, or those that lost packets on a link."""
+        link = _whole_numbers(request, "link", most=1)
+        top = _whole_numbers(request, "top", most=1)
+        return explaining.flows(
+            self._result(request), link[0] if link else None, top[0] if top else 20
+        )
+
+    def slowest(self, request: Request) -> Any:
+        """Return the story of the slowest objects of a run."""
+        return explaining.slow_story(self._result(request))
+
+    def explain(self, request: Request, body: dict[str, Any]) -> Any:
+        """Return the explanation of an object of a run."""
+        return explaining.explained(
+            self._result(request), body.get("kind"), body.get("id"), body.get("workload")
+        )
+
+    def report(self, request: Request) -> Response:
+        """Return the report of a run as a page."""
+        return _framed(single(self._result(request)))
+
+    def compare(self, request: Request) -> Response:
+        """Return the page that compares runs."""
+        return _framed(comparison(self._results(request, least=2)))
+
+    def difference(self, request: Request) -> Any:
+        """Return the story of the first difference of two runs."""
+        first, second = self._results(request, least=2, most=2)
+        return explaining.first_difference(first, second)
+
+    def command(self, request: Request) -> Any:
+        """Return the command line that repeats a run."""
+        run = self.runs.get(request.path_params["run"])
+        return {"command": command(run.task), "note": self._unsaved(run.task.source)}
+
+    def result(self, request: Request) -> Response:
+        """Return the result folder of a run as a zip file."""
+        result = self._result(request)
+        name = f"run-{request.path_params['run']}"
+        packed = zipped(result, name, self.runs.folder)
+        return FileResponse(
+            packed,
+            media_type="application/zip",
+            filename=f"{name}.zip",
+            background=BackgroundTask(packed.unlink, missing_ok=True),
+        )
+
+    def _unsaved(self, source: Source) -> str | None:
+        """Return a note if the text of a run is not that of the file in its command line."""
+        found = shipped.find(source.label)
+        try:
+            if found is not None:
+                saved = found.read_text(encoding="utf-8")
+            else:
+                saved = self.folder.read(source.label).text
+        except RefusedError:
+            saved = None
+        if saved == source.text:
+            return None
+        return f"Save the scenario as {clean(source.label, 100)} first: the run has another text."
+
+    def _result(self, request: Request) -> Result:
+        return self.runs.result(request.path_params["run"])
+
+    def _results(self, request: Request, least: int, most: int = 12) -> list[Result]:
+        """Return the results of the runs that the query ``runs`` of a request names."""
+        numbers = _whole_numbers(request, "runs", most=most)
+        if len(numbers) < least or len(set(numbers)) < len(numbers):
+            raise RefusedError(400, f"runs: expected {least} to {most} different runs")
+        return [self.runs.result(number) for number in numbers]
+
     def _text(self, body: dict[str, Any]) -> Text:
         """Return the scenario in the body of a request."""
         text, path, shipped = body.get("text"), body.get("path"), body.get("shipped")
         if not isinstance(text, str):
             raise RefusedError(400, "text: expected the text of the scenario")
         return Text(text, self.folder.base(path, shipped), path, shipped)
+
+
+def _framed(html: str) -> Response:
+    """Return a report for a frame of the page, in which it has no access to the studio."""
+    policy = "sandbox allow-scripts; frame-ancestors 'self'"
+    return HTMLResponse(html, headers={"Content-Security-Policy": policy})
+
+
+def _whole_numbers(request: Request, name: str, most: int = 64) -> list[int]:
+    """Return the numbers, separated by commas, of a part of a request's query."""
+    given = request.query_params.get(name, "")
+    parts = given.split(",") if given else []
+    if len(parts) > most or any(not (p.isascii() and p.isdecimal() and len(p) < 10) for p in parts):
+        raise RefusedError(400, f"{name}: expected at most {most} whole numbers")
+    return [int(part) for part in parts]
 
 
 def _cursor(body: dict[str, Any]) -> tuple[str, int]:
@@ -363,7 +475,9 @@ def _answering(answer: Callable[..., Any]) -> Callable[[Request], Awaitable[Resp
         except RefusedError as refusal:
             return refused(refusal.status, str(refusal))
         except InputError as error:
-            return refused(400, clean(str(error), 2000))
+            return refused(
+                400, clean(str(error).replace(f"{answer.__self__.runs.folder}/", ""), 2000)
+            )
         return found if isinstance(found, Response) else Json(found)
 
     return endpoint
