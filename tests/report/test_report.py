@@ -287,7 +287,7 @@ def test_the_drawing_has_layers_and_keeps_children_below_their_switch(tmp_path: 
         for one, two, way in ((a, b, "up"), (b, a, "down")):
             row = {"link": len(cables), "name": f"{one}->{two}", "tier": f"{tier}-{way}"}
             cables.append({**row, "src": one, "dst": two, "rate_bps": 10**9})
-    drawn = Topology(Facts(folder(tmp_path / "r", {"links": cables})))
+    drawn = Topology.of(Facts(folder(tmp_path / "r", {"links": cables})))
     node = {n.name: n for n in drawn.nodes}
     assert {n.layer for n in drawn.nodes} == {0, 1, 2}
     assert [node[f"h{i}"].x for i in range(8)] == sorted(node[f"h{i}"].x for i in range(8))

@@ -18,7 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import eastwest as ew
-from eastwest import core, kept, results, store
+from eastwest import child, core, kept, results, store
 from eastwest.cli import app
 from eastwest.cli.sweep import _print_points
 from eastwest.errors import FolderError, InputError
@@ -328,7 +328,7 @@ def test_a_run_whose_process_dies_is_tried_again(monkeypatch: pytest.MonkeyPatch
         for worker in self._workers:
             if worker.task is not None and len(killed) < 2:
                 killed.append(worker.task.seed)
-                worker.process.kill()
+                worker.child.kill()
 
     monkeypatch.setattr(pool.Processes, "_feed", feed)
     found = ew.sweep(SWEEP, out="out", jobs=1)
@@ -342,7 +342,7 @@ def test_a_run_that_kills_every_process_fails_alone(monkeypatch: pytest.MonkeyPa
         real(self)
         for worker in self._workers:
             if worker.task is not None and worker.task.seed == 2:
-                worker.process.kill()
+                worker.child.kill()
 
     monkeypatch.setattr(pool.Processes, "_feed", feed)
     found = ew.sweep(SCENARIO, {"workload.0.bytes": ["1 KB"]}, seeds=3, out="out", jobs=1)
@@ -352,7 +352,7 @@ def test_a_run_that_kills_every_process_fails_alone(monkeypatch: pytest.MonkeyPa
 
 
 def test_processes_that_do_not_start_stop_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_MAIN", "raise SystemExit('no such library')")
+    monkeypatch.setattr(child, "_MAIN", "raise SystemExit('no such library')")
     with pytest.raises(SweepStoppedError, match=r"exit code 1: no such library.*0 of 12 runs"):
         ew.sweep(SWEEP, out="out", jobs=2)
     assert Store().failure(store.plan(SCENARIO).key(1)) is None

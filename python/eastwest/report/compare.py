@@ -26,7 +26,7 @@ _MOST_NAMED = 6
 _MOST_OPEN = 30
 
 
-def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
+def shown_metrics(results: Sequence[Result]) -> list[Metric]:
     """Return the metrics on the page: first those of workloads, then those of the whole run."""
     there = {name for result in results for name, _ in scalars(result.summary)}
     of_all = told(pick(result.summary, "energy_j", "of_always_on") for result in results)
@@ -152,7 +152,7 @@ def _sentences(
         said.append(as_sentence(alone))
     elif [path for path, _ in changed] == ["seed"] and not lone:
         said.append("Only the seed differs, so all differences are due to chance.")
-    for metric in _shown_metrics(results):
+    for metric in shown_metrics(results):
         if metric.headline:
             said.append(_headline(metric, [metric.of(result) for result in results], names))
     return [sentence for sentence in said if sentence]
@@ -186,7 +186,7 @@ def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]
     A cell has the value, and the change against the first result.
     """
     rows = []
-    for metric in _shown_metrics(results):
+    for metric in shown_metrics(results):
         first, *others = values = [metric.of(result) for result in results]
         if any(value is not None for value in values):
             changes = [

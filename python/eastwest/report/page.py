@@ -8,6 +8,7 @@ end its script element.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -20,9 +21,6 @@ from markupsafe import Markup
 
 from eastwest.errors import InputError
 from eastwest.files import write_whole
-from eastwest.plot.charts import overview
-from eastwest.plot.picture import check, save
-from eastwest.plot.style import style
 from eastwest.report.draw import Chart
 from eastwest.results import Result
 from eastwest.traces.form import ABOUT
@@ -105,6 +103,10 @@ def _trace_page(folder: Path) -> str:
 
 def write_picture(result: Result, out: Path) -> None:
     """Write an overview picture of a result to ``out``: PNG, SVG or PDF by the file's ending."""
+    from eastwest.plot.charts import overview  # noqa: PLC0415  slow to load: matplotlib
+    from eastwest.plot.picture import check, save  # noqa: PLC0415
+    from eastwest.plot.style import style  # noqa: PLC0415
+
     check(out)
     with style():
         save(overview(result), out)
@@ -121,14 +123,37 @@ def as_json(data: Any) -> Markup:
     return Markup(text.translate(_UNSAFE))
 
 
-def _files(names: Sequence[str]) -> str:
+def shared(names: Sequence[str]) -> str:
+    """Return style sheets or scripts of this package as one text."""
     folder = resources.files("eastwest.report") / "templates"
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the hash of a style sheet or script, as content security policies write it."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+@functools.cache
+def _environment() -> Environment:
+    """Return the environment of the templates of pages."""
+    return Environment(
+        loader=PackageLoader("eastwest.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def fabric_svg(outline: dict[str, Any], about: str) -> str:
+    """Return a drawing of a fabric as SVG; ``outline`` is made by ``report.topology``.
+
+    ``about`` is a sentence for readers who do not see the drawing.
+    """
+    module: Any = _environment().get_template("network.html.j2").module
+    return str(module.fabric(outline, about))
 
 
 def render(
@@ -142,21 +167,18 @@ def render(
 
     The page's script gets the data of ``charts`` and of the drawing ``topology``.
     """
-    environment = Environment(
-        loader=PackageLoader("eastwest.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    css, script = _files(_STYLES), f'"use strict";\n(() => {{\n{_files(_SCRIPTS)}}})();\n'
-    return environment.get_template(template).render(
-        css=Markup(css),
-        script=Markup(script),
-        policy=(
-            f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; "
-            "base-uri 'none'; form-action 'none'"
-        ),
-        data=as_json({"charts": {c.name: c.script() for c in charts}, "topology": topology}),
-        **context,
+    css, script = shared(_STYLES), f'"use strict";\n(() => {{\n{shared(_SCRIPTS)}}})();\n'
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            css=Markup(css),
+            script=Markup(script),
+            policy=(
+                f"default-src 'none'; style-src {hash_of(css)}; script-src {hash_of(script)}; "
+                "base-uri 'none'; form-action 'none'"
+            ),
+            data=as_json({"charts": {c.name: c.script() for c in charts}, "topology": topology}),
+            **context,
+        )
     )

@@ -7,6 +7,7 @@ names. A drawn link represents all links between two groups and shows the busies
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,13 @@ class Edge:
     links: list[int]
     level: int = 0
 
+    @property
+    def name(self) -> str:
+        """Name of the line: sender and receiver, and the number of links if there are several."""
+        if len(self.links) == 1:
+            return f"{self.source.name}->{self.target.name}"
+        return f"{self.source.name} -> {self.target.name}, busiest of {len(self.links)}"
+
     def ends(self) -> tuple[float, float, float, float]:
         """Return x and y of the begin, then of the end of the line.
 
@@ -74,9 +82,9 @@ class Edge:
 class Topology:
     """Drawn nodes of a fabric with their positions, and drawn edges with their links."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        ends = [(str(a), str(b)) for a, b in facts.links.select("src", "dst").iter_rows()]
+    def __init__(self, hosts: Sequence[str], ends: Sequence[tuple[str, str]]) -> None:
+        """Place the nodes; ``ends`` has for each link the names of its sender and its receiver."""
+        self._hosts = hosts
         self.neighbours: dict[str, set[str]] = defaultdict(set)
         for a, b in ends:
             self.neighbours[a].add(b)
@@ -93,9 +101,15 @@ class Topology:
         self.grouped = len(self.nodes) < len(self.node_of)
         self.height = self._place()
 
+    @staticmethod
+    def of(facts: Facts) -> Topology:
+        """Return the drawn nodes and edges of the fabric of a result."""
+        ends = [(str(a), str(b)) for a, b in facts.links.select("src", "dst").iter_rows()]
+        return Topology(facts.hosts, ends)
+
     def _layers(self) -> dict[str, int]:
         """Return the layer of each node: number of hops to the nearest host (0 for a host)."""
-        hosts = [host for host in self.facts.hosts if host in self.neighbours]
+        hosts = [host for host in self._hosts if host in self.neighbours]
         layer = dict.fromkeys(hosts or sorted(self.neighbours)[:1], 0)
         frontier = list(layer)
         while frontier:
@@ -208,33 +222,44 @@ def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
 
     Without ``load`` (utilisation over time), the drawing shows only means over the run.
     """
-    topology = Topology(facts)
     links = facts.links
+    topology = Topology.of(facts)
     whole = np.nan_to_num(links["utilisation"].fill_null(0.0).to_numpy().astype(float))
     drops = links["drops"].fill_null(0).to_numpy().astype(float)
     used = np.array([whole[e.links].max() for e in topology.edges])
     lost = np.array([drops[e.links].sum() for e in topology.edges])
     for edge, level in zip(topology.edges, levels(used, 1.0), strict=True):
         edge.level = int(level)
-    edges = []
-    for edge, share, count in zip(topology.edges, used, lost, strict=True):
-        x1, y1, x2, y2 = edge.ends()
-        name = _edge_name(facts, edge)
+    names = [_edge_name(facts, edge) for edge in topology.edges]
+    texts = []
+    for edge, name, share, count in zip(topology.edges, names, used, lost, strict=True):
         rate = units.rate(float(links["rate_bps"][edge.links[0]]))
-        edges.append(
-            {
-                "d": f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}",
-                "level": edge.level,
-                "name": name,
-                "text": f"{name} ({rate}): used {units.percent(float(share))} of the run, "
-                f"{plural(float(count), 'drop')}",
-            }
-        )
+        share_text = units.percent(float(share))
+        drops_text = plural(float(count), "drop")
+        texts.append(f"{name} ({rate}): used {share_text} of the run, {drops_text}")
+    return {
+        **outline(topology, names, texts),
+        "animated": load is not None,
+        "bins": load.bins.count if load else 0,
+        "script": _script(facts, topology, load, used, lost),
+    }
+
+
+def outline(topology: Topology, names: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+    """Return the data of the macro ``fabric`` of the template ``network.html.j2``.
+
+    ``names`` and ``texts`` are names and descriptions of the drawn edges.
+    """
     layers = {node.layer for node in topology.nodes}
     labelled = {layer: topology.label_every(layer) for layer in layers}
     on_phone = {layer: topology.label_every(layer, _PHONE_CHARACTER) for layer in layers}
     for node in topology.nodes:
         node.label, node.label_on_phone = labelled[node.layer], on_phone[node.layer]
+    edges = []
+    for edge, name, text in zip(topology.edges, names, texts, strict=True):
+        x1, y1, x2, y2 = edge.ends()
+        d = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
+        edges.append({"d": d, "level": edge.level, "name": name, "text": text})
     return {
         "height": topology.height,
         "width": _WIDTH,
@@ -242,16 +267,13 @@ def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
         "edges": edges,
         "grouped": topology.grouped,
         "summary": _summary(topology),
-        "animated": load is not None,
-        "bins": load.bins.count if load else 0,
-        "script": _script(facts, topology, load, used, lost),
     }
 
 
 def _edge_name(facts: Facts, edge: Edge) -> str:
     if len(edge.links) == 1:
         return shown(facts.links["name"][edge.links[0]])
-    return f"{edge.source.name} -> {edge.target.name}, busiest of {len(edge.links)}"
+    return edge.name
 
 
 def _summary(topology: Topology) -> str:

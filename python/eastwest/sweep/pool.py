@@ -1,29 +1,19 @@
-"""Pool of processes of a sweep: assigns runs, collects events, replaces a process that dies.
-
-Processes are started with ``subprocess`` and not with ``multiprocessing``, which would run the
-user's script again in each process.
-"""
+"""Pool of processes of a sweep: assigns runs, collects events, replaces a process that dies."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
-from pathlib import Path
-from typing import IO, Any, Protocol
+from multiprocessing.connection import wait
+from typing import Protocol
 
+from eastwest.child import Child
 from eastwest.errors import InputError
 from eastwest.memory import allowed_bytes
 from eastwest.store import Store
 from eastwest.sweep.worker import Event, Setup, Task, perform
-from eastwest.units import clean
 
 #: Environment variables that limit libraries to one thread in each process, because the processes
 #: of a sweep use all cores already.
@@ -32,27 +22,6 @@ _ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 #: Number of consecutive processes that die before their first run (for example because memory is
 #: short) after which the sweep stops.
 _MOST_STILLBORN = 3
-#: Python code of a worker process. The process exits as soon as the pipe to its parent is closed,
-#: also if the parent was killed. The watching thread starts before the slow imports.
-_MAIN = """
-import os, select, sys, threading
-handle = int(sys.argv[1])
-def watch():
-    pipe = select.poll()
-    pipe.register(handle, 0)
-    pipe.poll()
-    os._exit(0)
-threading.Thread(target=watch, daemon=True).start()
-from eastwest.sweep.worker import main
-main(handle)
-"""
-
-
-def _environment() -> dict[str, str]:
-    """Return environment variables with which a process imports Eastwest as this process does."""
-    package = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-    return {**os.environ, **_ONE_THREAD, "PYTHONPATH": path}
 
 
 class Pool(Protocol):
@@ -119,9 +88,7 @@ class Here:
 
 @dataclass
 class _Worker:
-    process: subprocess.Popen[bytes]
-    link: Connection[Any, Any]
-    said: IO[bytes]
+    child: Child
     task: Task | None = None
     #: Whether the process is ready to accept runs.
     ready: bool = False
@@ -156,12 +123,12 @@ class Processes:
         A process that died causes the event ``died``, or ``world`` after three processes in a row
         that died before they were ready for runs.
         """
-        busy = {w.link: w for w in self._workers if w.task is not None}
+        busy = {w.child.link: w for w in self._workers if w.task is not None}
         found: list[Event] = []
         for link in wait(list(busy), timeout_s):
             worker = busy[link]  # type: ignore[index]
             try:
-                event: Event = worker.link.recv()
+                event: Event = worker.child.link.recv()
             except (EOFError, OSError):
                 event = self._replace_dead(worker)
             if event.what == "ready":
@@ -177,55 +144,35 @@ class Processes:
     def stop(self) -> None:
         """Stop all processes at once; unfinished runs are lost."""
         for worker in self._workers:
-            worker.link.close()
-            worker.process.kill()
+            worker.child.kill()
         for worker in self._workers:
-            worker.process.wait()
-            worker.said.close()
+            worker.child.close()
         self._workers = []
         self._queue.clear()
 
     close = stop
 
     def _start(self) -> _Worker:
-        ours, theirs = Pipe()
-        said = tempfile.TemporaryFile()  # noqa: SIM115  stays open as long as the process lives
-        with contextlib.closing(theirs):
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _MAIN, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-            )
+        child = Child("eastwest.sweep.worker", _ONE_THREAD)
         with contextlib.suppress(OSError):  # the death of the process is noticed in events()
-            ours.send(self._setup)
-        return _Worker(process, ours, said)
+            child.link.send(self._setup)
+        return _Worker(child)
 
     def _feed(self) -> None:
         for worker in self._workers:
             if worker.task is None and self._queue:
                 worker.task = self._queue.popleft()
                 with contextlib.suppress(OSError):
-                    worker.link.send(worker.task)
+                    worker.child.link.send(worker.task)
 
     def _replace_dead(self, worker: _Worker) -> Event:
         """Return the event (``died`` or ``world``) for a process that ended; start another one."""
-        code = worker.process.wait()
-        worker.said.seek(0)
-        last = worker.said.read()[-2000:].decode(errors="replace").strip()
+        message = worker.child.ended()
         task = worker.task
         self._stillborn += not worker.ready
-        worker.link.close()
-        worker.said.close()
+        worker.child.close()
         self._workers.remove(worker)
         self._workers.append(self._start())
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        why = ", perhaps because the memory was full" if code == -9 else ""
-        message = f"the process of the run ended with {how}{why}" + (
-            f": {clean(last, 1500)}" if last else ""
-        )
         # If a process dies in a run, this run fails. If several processes die before their first
         # run, the sweep stops.
         what = "world" if self._stillborn >= _MOST_STILLBORN else "died"

@@ -78,6 +78,23 @@ class Bound:
         return None
 
 
+def unit_size(bound: Bound) -> Fraction:
+    """Return the unit of a bound as a multiple of the smallest unit of its kind; 1 without one."""
+    return Fraction(_KINDS.get(bound.kind, {}).get(bound.unit, 1))
+
+
+def units_like(quantity: str) -> list[str]:
+    """Return the units in which a quantity can be written: for ``64 KB`` all units of sizes.
+
+    Only one of the units with equal sizes is in the list, and for ``packets`` also sizes.
+    """
+    bound = Bound.read(quantity)
+    found: dict[int, str] = {}
+    for unit, factor in _KINDS.get(bound.kind if bound else "", {}).items():
+        found.setdefault(factor, unit)
+    return [*found.values(), *(units_like("1 B") if bound and bound.kind == "packets" else ())]
+
+
 #: For each kind of unit: (ending of the names of columns in tables, unit of these columns as a
 #: multiple of the smallest unit of the kind).
 _COLUMNS = {

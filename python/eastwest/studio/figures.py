@@ -1,0 +1,26 @@
+"""Main figures and goals of a run, for the page of the studio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eastwest.report.compare import shown_metrics
+from eastwest.results import Result
+from eastwest.views import goals as view
+
+
+def figures(result: Result) -> list[list[Any]]:
+    """Return the main figures of a run: key in the summary, value, text with unit, title."""
+    return [
+        [".".join(metric.path), value, metric.write(value), metric.title]
+        for metric in shown_metrics([result])
+        if (value := metric.of(result)) is not None
+    ]
+
+
+def goals(result: Result) -> list[dict[str, Any]]:
+    """Return the goals of a run: whether each is met (None: it has no limit), and a sentence."""
+    return [
+        {"met": entry.get("met"), "goal": str(entry.get("goal")), "text": view.line(entry)}
+        for entry in view.entries(result.summary)
+    ]

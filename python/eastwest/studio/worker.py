@@ -1,0 +1,277 @@
+"""Worker process of the studio: simulates runs one by one and reports their state.
+
+The process receives a ``Task`` for each run, and ``Control`` messages while the run goes on. It
+sends ``Message`` objects. It exits when the studio closes the pipe (see ``eastwest.child``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from eastwest import core
+from eastwest.errors import in_one_line
+from eastwest.interrupts import FinishedInterrupt
+from eastwest.memory import available_bytes, held_bytes
+from eastwest.results import Result, TargetFolder
+from eastwest.run import Source, simulate
+from eastwest.store import reset_peak
+from eastwest.units import clean
+
+#: Wall time between two frames that are sent, in s.
+FRAME_WALL_S = 1 / 30
+#: Share of the available memory that a run may use.
+_MEMORY_SHARE = 0.25
+#: Simulated time of the first interval between two frames, in s.
+_FIRST_INTERVAL_S = 1e-6
+#: Largest growth of the interval between two frames.
+_GROWTH = 2.0
+_PROGRESS_WALL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run: its number, its scenario, the folder of its result, and how its state is shown."""
+
+    run: int
+    source: Source
+    overrides: core.Overrides
+    seed: int | None
+    out: Path
+    #: Whether frames with the state of all links are sent.
+    live: bool
+    #: Simulated time between two frames in s; None: about 30 frames for each second of wall time.
+    frame_s: float | None
+    #: Simulated s for each s of wall time; None: as fast as possible.
+    speed: float | None
+    #: Whether the run pauses before its first event.
+    paused: bool = False
+
+
+@dataclass(frozen=True)
+class Control:
+    """A change of a run that goes on; only one of the fields is set."""
+
+    run: int
+    pause: bool | None = None
+    #: Simulated time in s after which the run pauses again.
+    step: float | None = None
+    stop: bool = False
+    #: Simulated s for each s of wall time, in a list of one; an empty list changes nothing.
+    speed: list[float | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A report about a run: ``ready``, ``frame``, ``progress``, ``paused`` or ``end``."""
+
+    run: int
+    kind: str
+    content: Any = None
+
+
+class _StoppedError(Exception):
+    """The user stopped the run."""
+
+
+class Watch:
+    """Observer of a run: sends frames and progress, and obeys the controls of the user.
+
+    It is the hook ``live`` of a run and its progress callback.
+    """
+
+    def __init__(self, task: Task, link: Connection[Any, Any]) -> None:
+        self._task = task
+        self._link = link
+        self._waiting: deque[Control] = deque()
+        self._interval = _FIRST_INTERVAL_S
+        self._speed = task.speed
+        self._paused = task.paused
+        #: Simulated time at which the run pauses after a step, in s; None without a step.
+        self._pause_at: float | None = None
+        self._next_sent_s = task.frame_s or 0.0
+        now = time.monotonic()
+        self._last_sent = self._last_call = self._last_progress = -1.0
+        #: Wall and simulated time from which the speed counts.
+        self._pace_from = (now, 0.0)
+        self.first_s = 0.0
+
+    def frame(self, frame: Any) -> float:
+        """Send a frame if one is due, wait while the run is paused, and return the next time."""
+        now, at = time.monotonic(), float(frame["time_s"])
+        if self._last_call >= 0:
+            self._adapt(now - self._last_call)
+        if self._pause_at is not None and at >= self._pause_at * (1 - 1e-12):
+            self._paused, self._pause_at = True, None
+        self._obey(at)
+        if self._paused or self._is_due(at, now):
+            self._send(frame)
+        if self._paused:
+            self._hold(at)
+        self._wait_for_pace(at)
+        self._last_call = time.monotonic()
+        return self._next(at)
+
+    def _adapt(self, took: float) -> None:
+        """Change the simulated time between frames, so that frames take equal wall times."""
+        ratio = FRAME_WALL_S / max(took, 1e-9)
+        self._interval *= min(_GROWTH, max(ratio, 0.02))
+        self._interval = max(self._interval, 1e-9)
+
+    def _is_due(self, at: float, now: float) -> bool:
+        """Whether a frame is sent now: at most 30 a second, and at the times that the user set."""
+        on_time = self._task.frame_s is None or at >= self._next_sent_s * (1 - 1e-12)
+        return on_time and now - self._last_sent >= FRAME_WALL_S
+
+    def _send(self, frame: Any) -> None:
+        self._last_sent = time.monotonic()
+        if self._task.frame_s:
+            steps = frame["time_s"] // self._task.frame_s + 1
+            self._next_sent_s = steps * self._task.frame_s
+        self._link.send(Message(self._task.run, "frame", frame))
+
+    def last(self, frame: Any) -> None:
+        """Send a frame in any case."""
+        self._send(frame)
+
+    def _next(self, at: float) -> float:
+        step = self._interval
+        if self._speed is not None:
+            step = min(step, self._speed * FRAME_WALL_S)
+        wanted = at + step
+        if self._task.frame_s is not None and self._next_sent_s > at:
+            wanted = min(wanted, self._next_sent_s)
+        if self._pause_at is not None:
+            wanted = min(wanted, self._pause_at)
+        return wanted
+
+    def _wait_for_pace(self, at: float) -> None:
+        """Wait until the wall time that belongs to the simulated time ``at`` at the set speed."""
+        while self._speed is not None:
+            wall, simulated = self._pace_from
+            left = wall + (at - simulated) / self._speed - time.monotonic()
+            if left <= 0:
+                return
+            self._obey(at, wait_s=min(left, 1.0))
+            if self._paused:
+                self._hold(at)
+
+    def _hold(self, at: float) -> None:
+        """Wait until the user lets the paused run go on."""
+        self._link.send(Message(self._task.run, "paused", True))
+        while self._paused:
+            self._obey(at, wait_s=None)
+        self._link.send(Message(self._task.run, "paused", False))
+        self._pace_from = (time.monotonic(), at)
+
+    def _obey(self, at: float, wait_s: float | None = 0.0) -> None:
+        """Apply the controls that have arrived; wait up to ``wait_s`` for one (None: for ever)."""
+        while self._waiting or self._link.poll(wait_s):
+            control = self._waiting.popleft() if self._waiting else self._link.recv()
+            wait_s = 0.0
+            if control.run != self._task.run:
+                continue
+            if control.stop:
+                raise _StoppedError
+            if control.pause is not None:
+                self._paused, self._pause_at = control.pause, None
+            if control.step is not None:
+                self._paused, self._pause_at = False, at + control.step
+            if control.speed:
+                self._speed = control.speed[0]
+                self._pace_from = (time.monotonic(), at)
+
+    def __call__(self, progress: core.Progress) -> None:
+        """Send the progress of a run; stop the run if the user wants it."""
+        if self._task.live:
+            # A pause must wait for the next frame, which shows the state at this time.
+            while self._link.poll(0):
+                control = self._link.recv()
+                if control.stop and control.run == self._task.run:
+                    raise _StoppedError
+                self._waiting.append(control)
+            return
+        self._obey(progress["simulated_s"])
+        if self._paused:
+            self._hold(progress["simulated_s"])
+        now = time.monotonic()
+        if now - self._last_progress >= _PROGRESS_WALL_S:
+            self._last_progress = now
+            content = {**progress, "done": core.share_done(progress)}
+            self._link.send(Message(self._task.run, "progress", content))
+
+
+def perform(task: Task, link: Connection[Any, Any]) -> dict[str, Any]:
+    """Simulate a run and return its end: state, error, and if it is done the main results."""
+    reset_peak()
+    watch = Watch(task, link)
+    free = available_bytes()
+    most = None if free is None else held_bytes() + int(_MEMORY_SHARE * free)
+    options = core.RunOptions(progress=watch, memory_bytes=most)
+    begun = time.monotonic()
+    try:
+        result = simulate(task.source, task.overrides, task.seed, TargetFolder(task.out), options)
+        end = of_result(result)
+    except _StoppedError:
+        end = ended("stopped", None)
+    except FinishedInterrupt:
+        raise
+    except core.scenario_error() as error:
+        end = {**ended("failed", in_one_line(error)), "problems": getattr(error, "problems", [])}
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        end = ended("failed", f"{where}{error.strerror or error}")
+    except BaseException as error:  # a panic in Rust does not derive from Exception
+        usual = isinstance(error, (core.run_error(), ValueError, MemoryError))
+        text = str(error) or ("out of memory" if isinstance(error, MemoryError) else "")
+        end = ended("failed", text if usual and text else f"{type(error).__name__}: {text}")
+    return {**end, "wall_s": time.monotonic() - begun}
+
+
+def ended(state: str, error: str | None) -> dict[str, Any]:
+    """Return the end of a run without a result."""
+    return {
+        "state": state,
+        "error": None if error is None else clean(error, 2000),
+        "summary": None,
+        "digest": None,
+        "figures": [],
+        "goals": [],
+    }
+
+
+def of_result(result: Result) -> dict[str, Any]:
+    """Return the end of a run with a result: its summary, digest, main figures and goals."""
+    from eastwest.studio.figures import figures, goals  # noqa: PLC0415  slow to load
+
+    return {
+        **ended("done", None),
+        "summary": result.summary,
+        "digest": result.digest,
+        "figures": figures(result),
+        "goals": goals(result),
+    }
+
+
+def main(handle: int) -> None:
+    """Simulate the runs that the studio sends, until it closes the pipe ``handle``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the studio handles Ctrl-C
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    link: Connection[Any, Any] = Connection(handle)
+    import polars  # noqa: F401, PLC0415  slow to load: not within the first run
+
+    from eastwest import by_workload  # noqa: F401, PLC0415
+    from eastwest.studio import figures  # noqa: F401, PLC0415
+
+    link.send(Message(-1, "ready"))
+    with contextlib.suppress(EOFError, OSError):  # the studio has ended
+        while True:
+            task = link.recv()
+            if isinstance(task, Task):
+                link.send(Message(task.run, "end", perform(task, link)))
