@@ -21,6 +21,7 @@ app = group(
             "check": "simulate:check",
             "sweep": "sweep:sweep",
             "optimize": "optimize:optimize",
+            "studio": "studio:studio",
         },
         "Understand a result": {
             "report": "report:report",
