@@ -7,8 +7,10 @@ browser can use the server (DNS rebinding, cross-site requests).
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response, StreamingR
 from starlette.routing import Route
 
 from eastwest import core, shipped
-from eastwest.errors import InputError
+from eastwest.errors import InputError, in_one_line
 from eastwest.report.compare import comparison
 from eastwest.report.single import single
 from eastwest.results import Result
@@ -202,7 +204,7 @@ class Api:
             ("GET", "/api/compare", self.compare),
             ("GET", "/api/difference", self.difference),
         ]
-        return [Route(path, _answering(answer), methods=[method]) for method, path, answer in table]
+        return [Route(path, _answering(answer, self.runs), methods=[method]) for method, path, answer in table]
 
     def index(self, _: Request) -> Response:
         """Return the page."""
@@ -453,10 +455,11 @@ def _overrides(body: dict[str, Any]) -> core.Overrides:
     ]
 
 
-def _answering(answer: Callable[..., Any]) -> Callable[[Request], Awaitable[Response]]:
+def _answering(answer: Callable[..., Any], runs: Runs) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that calls ``answer`` in a thread and turns errors into responses.
 
     ``answer`` has a parameter ``request``, a parameter ``body`` (the JSON of the request), or both.
+    Texts of errors lack the temporary folder of ``runs``.
     """
     wanted = answer.__code__.co_varnames[: answer.__code__.co_argcount]
     is_async = bool(answer.__code__.co_flags & 0x80)
@@ -474,10 +477,15 @@ def _answering(answer: Callable[..., Any]) -> Callable[[Request], Awaitable[Resp
                 found = await run_in_threadpool(answer, *arguments)
         except RefusedError as refusal:
             return refused(refusal.status, str(refusal))
-        except InputError as error:
-            return refused(
-                400, clean(str(error).replace(f"{answer.__self__.runs.folder}/", ""), 2000)
-            )
+        except (InputError, core.scenario_error(), core.run_error()) as error:
+            text = in_one_line(error).replace(f"{runs.folder}/", "")
+            return refused(400, clean(text, 2000))
+        except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # a panic in Rust does not derive from Exception
+            traceback.print_exc()
+            what = clean(f"{type(error).__name__}: {error}", 500)
+            return refused(500, f"this is a bug in Eastwest, not in your scenario: {what}")
         return found if isinstance(found, Response) else Json(found)
 
     return endpoint
