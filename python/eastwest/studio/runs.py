@@ -12,6 +12,7 @@ import contextlib
 import shutil
 import threading
 import time
+import tomllib
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from eastwest.partial import Partial
 from eastwest.results import Result
 from eastwest.studio.refused import RefusedError
 from eastwest.studio.worker import Control, Message, Task, ended
+from eastwest.views.evidence import seconds
 
 #: Maximum number of runs that wait.
 MOST_WAITING = 8
@@ -376,7 +378,7 @@ class Runs:
                         yield {
                             "kind": "start",
                             "links": len(frame["paused"]),
-                            "target_s": frame.get("target_s"),
+                            "target_s": target_s(run.task),
                         }
                     told = difference.of(frame, run.wall_s)
                     if told is not None:
@@ -411,6 +413,17 @@ class Runs:
             self._listener.join(timeout=5)
         self._child.close()
         self._scratch.close()
+
+
+def target_s(task: Task) -> float | None:
+    """Return the simulated time at which a run ends at the latest, in s; None without one."""
+    given = [value for path, value in task.overrides if path.strip() == "duration"]
+    if given:
+        return seconds(given[-1].strip().strip("\"'"))
+    try:
+        return seconds(tomllib.loads(task.source.text).get("duration"))
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _numbered(task: Task, number: int, out: Path) -> Task:

@@ -32,14 +32,18 @@ class Runs {
   /* Figures that at least one run has, in the order of the first run that has them. */
   columns() {
     const names = [];
-    for (const run of this.all) for (const [key] of run.figures || []) if (!names.includes(key)) names.push(key);
+    for (const run of this.all) for (const [key, , , title] of run.figures || []) if (!names.some(([name]) => name === key)) names.push([key, title || key]);
     return names.slice(0, 8);
+  }
+
+  anyGoals() {
+    return this.all.some((run) => (run.goals || []).length);
   }
 
   show() {
     const columns = this.columns();
     const head = element("tr", {});
-    for (const text of ["", "run", "set by sliders", ...columns, "state"]) head.append(element("th", { scope: "col", class: text === "run" || text === "set by sliders" ? "text" : "" }, text));
+    for (const text of ["", "run", "set by sliders", ...columns.map(([, title]) => title), ...(this.anyGoals() ? ["goals"] : []), "state"]) head.append(element("th", { scope: "col", class: ["run", "set by sliders", "goals"].includes(text) ? "text" : "" }, text));
     this.table.querySelector("thead").replaceChildren(head);
     const rows = [...this.all].reverse().map((run) => this.row(run, columns));
     this.table.querySelector("tbody").replaceChildren(...rows);
@@ -65,7 +69,12 @@ class Runs {
     name.append(button);
     row.append(first, name, element("td", { class: "text" }, run.set.map((pair) => pair.join(" = ")).join("; ") || "–"));
     const values = new Map((run.figures || []).map(([key, , text]) => [key, text]));
-    for (const column of columns) row.append(element("td", {}, values.get(column) || DASH));
+    for (const [key] of columns) row.append(element("td", {}, values.get(key) || DASH));
+    if (this.anyGoals()) {
+      const goals = element("td", { class: "text" });
+      for (const goal of run.goals || []) goals.append(goalLine("div", goal));
+      row.append(goals);
+    }
     row.append(element("td", {}, run.state));
     return row;
   }
@@ -90,10 +99,10 @@ class Runs {
     for (const path of settings) body.append(line(path, valueOf(first, path), valueOf(second, path), ""));
     if (first.text !== second.text) body.append(line("text of the scenario", "", "changed", ""));
     const others = new Map((second.figures || []).map(([key, value, text]) => [key, [value, text]]));
-    for (const [key, value, text] of first.figures || []) {
+    for (const [key, value, text, title] of first.figures || []) {
       const [other, otherText] = others.get(key) || [null, DASH];
       const change = value && other !== null ? (other >= value ? "+" : "−") + digits(Math.abs((100 * (other - value)) / value)) + " %" : "";
-      body.append(line(key, text, otherText, change));
+      body.append(line(title || key, text, otherText, change));
     }
     const top = element("thead", {});
     top.append(head);
@@ -103,6 +112,11 @@ class Runs {
     this.side.replaceChildren(element("h3", {}, "Run " + first.number + " and run " + second.number), table, more);
     this.side.hidden = false;
   }
+}
+
+/* A goal of the scenario, and whether a run meets it. */
+function goalLine(tag, goal) {
+  return element(tag, { class: goal.met === false ? "bad" : goal.met ? "good" : "" }, (goal.met === false ? "✗ " : goal.met ? "✓ " : "") + goal.text);
 }
 
 function line(name, ...values) {

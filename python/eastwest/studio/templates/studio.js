@@ -104,6 +104,8 @@ class Studio {
     this.sliders = [];
     this.showSliders();
     this.editor.set(text);
+    this.editor.area.setSelectionRange(0, 0);
+    this.editor.area.scrollTop = 0;
     this.nameFile();
     this.check();
   }
@@ -338,12 +340,12 @@ class Studio {
   }
 
   showFigures(run) {
-    byId("figures").replaceChildren(...(run.figures || []).slice(0, 8).map(([key, , text]) => {
+    byId("figures").replaceChildren(...(run.figures || []).slice(0, 8).map(([key, , text, title]) => {
       const card = element("li", {});
-      card.append(element("span", { class: "what" }, key), element("strong", {}, text));
+      card.append(element("span", { class: "what" }, title || key), element("strong", {}, text));
       return card;
     }));
-    byId("goals").replaceChildren(...(run.goals || []).map((goal) => element("li", { class: goal.met === false ? "bad" : goal.met ? "good" : "" }, (goal.met === false ? "✗ " : goal.met ? "✓ " : "") + goal.text)));
+    byId("goals").replaceChildren(...(run.goals || []).map((goal) => goalLine("li", goal)));
   }
 
   fail(text) {
