@@ -179,6 +179,61 @@ class OwnCrate(TypedDict):
 ProgressCallback = Callable[[Progress], None]
 
 
+class Frame(TypedDict):
+    """State of a run after all events up to and including a simulated time.
+
+    Bytes are little-endian numbers, one per link, in the order of the table ``links``.
+    """
+
+    time_s: float
+    queue_packets: bytes
+    """u32: packets in the queue of the port, without the packet in transmission."""
+    queue_bytes: bytes
+    """u64: IP bytes in the queue of the port, without the packet in transmission."""
+    carried: bytes
+    """u64: bytes carried since the start of the run, including framing."""
+    drops: bytes
+    """u64: packets lost since the start of the run."""
+    marks: bytes
+    """u64: packets that the port has marked with CE since the start of the run."""
+    paused: bytes
+    """u8: 1 if PFC pauses a priority of the port, otherwise 0."""
+    energy_j: list[tuple[str, float]]
+    """(tier, energy in J since the start of the run); empty if no link can save power."""
+    jobs_done: int
+    """Finished flows, requests, jobs …, summed over the workloads that have an end."""
+    jobs_total: int
+    flows_done: int
+    """Messages that have arrived: rows of the table ``flows``."""
+    open_messages: int
+    """Messages on connections that were sent and have not arrived completely."""
+    timeouts: int
+    """Timeouts since the start of the run, over all connections."""
+    retransmits: int
+    """Retransmitted packets since the start of the run, over all connections."""
+    packet_hops: int
+    """Packet transmissions on all links so far; each packet counts once per link."""
+
+
+class Live(Protocol):
+    """Receiver of frames: it observes a run while the run continues.
+
+    Frames do not change the result of a run. The last frame is delivered at the end of the run,
+    after its last event; a run that fails or stops has no last frame.
+    """
+
+    first_s: float
+    """Simulated time of the first frame in seconds; at least 0."""
+
+    def frame(self, frame: Frame) -> float:
+        """Receive a frame, and return the simulated time of the next frame in seconds.
+
+        If the time is NaN or not later than the time of this frame, the next frame shows the state
+        after the events that follow next. With ``inf``, only the last frame follows. The simulation
+        waits meanwhile. An exception stops the run.
+        """
+
+
 class Keeper(Protocol):
     """Store for the checkpoints of a run that is not finished, see ``eastwest.unfinished``."""
 
@@ -243,6 +298,8 @@ class RunOptions:
     """Store for checkpoints; the run resumes from the last checkpoint. None: no checkpoints."""
     memory_bytes: int | None = None
     """Memory limit of the process in bytes; None: nine tenths of the memory that is available."""
+    live: Live | None = None
+    """Receiver of the state of the run at simulated times; the run then uses one thread."""
 
 
 @dataclass(frozen=True)

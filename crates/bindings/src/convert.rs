@@ -138,31 +138,32 @@ pub fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyD
     Ok(d)
 }
 
+/// Returns numbers as Python bytes; `to` returns the bytes of a number in little-endian order.
+pub fn little_endian<'py, T: Copy, const N: usize>(
+    py: Python<'py>,
+    values: &[T],
+    to: impl Fn(T) -> [u8; N],
+) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, values.len() * N, |buffer| {
+        for (place, &value) in buffer.chunks_exact_mut(N).zip(values) {
+            place.copy_from_slice(&to(value));
+        }
+        Ok(())
+    })
+}
+
 /// Returns a table column as (type, data), see `Column` in python/eastwest/core.py.
 fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
-    fn bytes<'py, T: Copy, const N: usize>(
-        py: Python<'py>,
-        values: &[T],
-        to: impl Fn(T) -> [u8; N],
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let all = PyBytes::new_with(py, values.len() * N, |buffer| {
-            for (place, &value) in buffer.chunks_exact_mut(N).zip(values) {
-                place.copy_from_slice(&to(value));
-            }
-            Ok(())
-        })?;
-        Ok(all.into_any())
-    }
     Ok(match column {
-        Column::U32(v) => ("u32", bytes(py, v, u32::to_le_bytes)?),
-        Column::U64(v) => ("u64", bytes(py, v, u64::to_le_bytes)?),
-        Column::I64(v) => ("i64", bytes(py, v, i64::to_le_bytes)?),
-        Column::F64(v) => ("f64", bytes(py, v, f64::to_le_bytes)?),
+        Column::U32(v) => ("u32", little_endian(py, v, u32::to_le_bytes)?.into_any()),
+        Column::U64(v) => ("u64", little_endian(py, v, u64::to_le_bytes)?.into_any()),
+        Column::I64(v) => ("i64", little_endian(py, v, i64::to_le_bytes)?.into_any()),
+        Column::F64(v) => ("f64", little_endian(py, v, f64::to_le_bytes)?.into_any()),
         Column::Text(v) => ("str", PyList::new(py, v)?.into_any()),
         Column::Label(index, names) => {
             let index = match names.len() {
-                0..=256 => bytes(py, index, |i| [i as u8])?,
-                _ => bytes(py, index, u32::to_le_bytes)?,
+                0..=256 => little_endian(py, index, |i| [i as u8])?,
+                _ => little_endian(py, index, u32::to_le_bytes)?,
             };
             ("str", (index, PyList::new(py, names)?).into_pyobject(py)?.into_any())
         }

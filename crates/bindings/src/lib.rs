@@ -18,6 +18,8 @@ mod fuzzing;
 #[cfg(feature = "run")]
 mod keeping;
 #[cfg(feature = "run")]
+mod live;
+#[cfg(feature = "run")]
 mod module;
 #[cfg(feature = "run")]
 mod mpi;

@@ -3,6 +3,7 @@
 
 use crate::convert::progress_dict;
 use crate::keeping::Keeping;
+use crate::live::Live;
 use crate::patience::patiently;
 use crate::sketch::Watch;
 use eastwest_sim::checkpoint::{self, Keep, Kept};
@@ -35,6 +36,9 @@ pub struct Options {
     /// Python object that stores checkpoints and rows of a run in progress; `None`: the run is not
     /// saved.
     keeper: Option<Py<PyAny>>,
+    /// Python object that receives the state of the run at simulated times that it chooses; `None`:
+    /// no object receives it.
+    live: Option<Py<PyAny>>,
 }
 
 /// A simulation with its progress callback, its checkpoints, and the counters of its sketches
@@ -45,6 +49,7 @@ pub struct Running<'a> {
     /// Counts calls of the sketches (mechanisms in Python) and holds their first exception.
     watch: &'a Watch,
     keeping: Option<Keeping>,
+    live: Option<Live>,
     started: Instant,
     looked: Instant,
     /// Python exception that stops the run; `None` while nothing has failed.
@@ -61,7 +66,8 @@ pub struct Finished {
 
 impl<'a> Running<'a> {
     /// Returns a simulation whose wall-clock time starts now. Fails if the Python object that
-    /// stores checkpoints (`options.keeper`) lacks a required attribute.
+    /// stores checkpoints (`options.keeper`) or the one that receives frames (`options.live`) lacks
+    /// a required attribute.
     pub fn new(
         py: Python<'_>,
         scenario: &'a Scenario,
@@ -71,10 +77,11 @@ impl<'a> Running<'a> {
         let keeper = options.keeper.as_ref().map(|keeper| keeper.clone_ref(py));
         let keep = |keeper| Keeping::new(py, keeper, scenario, options.reference);
         let keeping = keeper.map(keep).transpose()?;
+        let live = options.live.as_ref().map(|live| Live::new(live.bind(py))).transpose()?;
         #[allow(clippy::disallowed_methods)]
         let started = Instant::now();
         let (looked, raised) = (started, None);
-        Ok(Running { scenario, options, watch, keeping, started, looked, raised })
+        Ok(Running { scenario, options, watch, keeping, live, started, looked, raised })
     }
 
     /// Runs to the end, from the checkpoint of an earlier run if there is one. The outer error is a
@@ -140,6 +147,9 @@ impl<'a> Running<'a> {
         if self.options.threads == 1 {
             return Err("one thread was requested");
         }
+        if self.live.is_some() {
+            return Err("the state of the run is observed while it continues (option live)");
+        }
         if self.scenario.fidelity == Fidelity::Flow {
             return Err("no packets are simulated (fidelity = \"flow\")");
         }
@@ -167,7 +177,9 @@ impl<'a> Running<'a> {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
+        self.request_frames(world.site_mut());
         let ended = world.run(&mut |world| self.look_and_keep(world));
+        let ended = ended.and_then(|()| self.show_last(world.site_mut()));
         match (ended, self.raised.take()) {
             (Ok(()), _) => {
                 let results = patiently(self.options.progress.as_ref(), || Results::new(world))?;
@@ -191,7 +203,9 @@ impl<'a> Running<'a> {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
+        self.request_frames(world.site_mut());
         let ended = world.run(&mut |site| self.look(site));
+        let ended = ended.and_then(|()| self.show_last(world.site_mut()));
         match (ended, self.raised.take()) {
             (_, Some(raised)) => Err(raised),
             (Err(error), None) => Ok(Err(error)),
@@ -222,6 +236,9 @@ impl<'a> Running<'a> {
     /// reports progress and moves rows of long tables to Python. When a checkpoint is due, it
     /// reports why none can be written.
     fn look(&mut self, site: &mut Site) -> bool {
+        if !self.show(site) {
+            return false;
+        }
         if !self.is_time() {
             return true;
         }
@@ -237,6 +254,9 @@ impl<'a> Running<'a> {
     /// Whether a run in packet mode may continue. About ten times a second it also reports progress
     /// and moves rows of long tables to Python; it writes a checkpoint when one is due.
     fn look_and_keep(&mut self, world: &mut World) -> bool {
+        if !self.show(world.site_mut()) {
+            return false;
+        }
         if !self.is_time() {
             return true;
         }
@@ -244,6 +264,29 @@ impl<'a> Running<'a> {
             self.raised = self.keep(world).err();
         }
         self.raised.is_none() && !self.watch.failed()
+    }
+
+    /// Requests the frames of a run that the Python object `options.live` receives, if there is one.
+    fn request_frames(&self, site: &mut Site) {
+        if let Some(live) = &self.live {
+            site.request_frames(live.first);
+        }
+    }
+
+    /// Passes the frame that is due, if any, to the Python object `options.live`. Returns false if
+    /// the object has raised an exception.
+    fn show(&mut self, site: &mut Site) -> bool {
+        let (Some(live), Some(frame)) = (&self.live, site.take_frame()) else { return true };
+        match live.show(&frame) {
+            Ok(next) => site.set_next_frame(next),
+            Err(raised) => self.raised = Some(raised),
+        }
+        self.raised.is_none()
+    }
+
+    /// Passes the last frame of a run that has ended to the Python object `options.live`.
+    fn show_last(&mut self, site: &mut Site) -> Result<(), RunError> {
+        if self.show(site) { Ok(()) } else { Err(RunError::Interrupted) }
     }
 
     /// Reports progress, and moves rows of long tables to Python. Returns false if a sketch

@@ -118,8 +118,13 @@ impl FlowWorld {
         Ok(FlowWorld { site, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
     }
 
-    /// Runs the simulation to its end. `look` is called regularly and may remove rows of the
-    /// tables; if it returns false, the run stops with [`RunError::Interrupted`].
+    /// Returns mutable access to the state that all modes share (workloads, routes, records).
+    pub fn site_mut(&mut self) -> &mut Site {
+        &mut self.site
+    }
+
+    /// Runs the simulation to its end. `look` is called regularly, and when a requested
+    /// [frame](crate::frame) is due. It may remove rows of the tables; if it returns false, the run stops with [`RunError::Interrupted`].
     pub fn run(&mut self, look: &mut dyn FnMut(&mut Site) -> bool) -> Result<(), RunError> {
         for w in 0..self.site.drivers.all.len() {
             self.tell(w as u16, Event::Begin);

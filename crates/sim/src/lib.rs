@@ -15,6 +15,7 @@ mod ethernet_messages;
 mod flow_energy;
 mod flow_samples;
 pub mod flow_world;
+pub mod frame;
 mod lpi;
 pub mod memory_estimate;
 mod messages;

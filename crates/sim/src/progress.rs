@@ -28,7 +28,7 @@ impl fmt::Display for RunError {
 }
 
 /// Progress of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Current simulated time.
     pub now: Time,

@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::EventLog;
 use eastwest_measure::flows::{FlowRow, FlowTable};
+use eastwest_measure::power::Used;
 use eastwest_measure::rounds::Round;
 use eastwest_measure::samples::{LinkTotals, Samples};
 use eastwest_network::fabric::Fabric;
@@ -173,20 +174,36 @@ impl Records {
         for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {
             totals[usize::from(tier)] += link.counters.bytes;
         }
-        let carried = fabric.links.iter().map(|l| LinkTotals {
-            bytes: l.counters.bytes,
-            drops: l.lost(),
-            marks: l.account().marked(),
-        });
-        let queues = fabric.links.iter().enumerate().filter(|(_, l)| l.held() > 0);
-        let queues = queues.map(|(i, l)| {
-            let (packets, bytes) = l.queue(now);
-            (i as u32, packets, bytes)
-        });
-        let used = match self.saves_power {
+        let used = self.energy(fabric, now);
+        self.samples.take(&totals, link_totals(fabric), queues(fabric, now), &used);
+    }
+
+    /// Returns the energy that the links of each tier have used until `now`; empty if no link can
+    /// save power.
+    pub fn energy(&self, fabric: &Fabric, now: Time) -> Vec<Used> {
+        match self.saves_power {
             true => energy::by_tier(fabric, now, &self.tier_of_link, self.tiers.len()),
             false => Vec::new(),
-        };
-        self.samples.take(&totals, carried, queues.filter(|q| q.1 > 0), &used);
+        }
     }
+}
+
+/// Yields the counters of each link since the start of the run.
+pub fn link_totals(fabric: &Fabric) -> impl Iterator<Item = LinkTotals> + '_ {
+    fabric.links.iter().map(|l| LinkTotals {
+        bytes: l.counters.bytes,
+        drops: l.lost(),
+        marks: l.account().marked(),
+    })
+}
+
+/// Yields (number of the link, packets, IP bytes) of each queue that is not empty at `now`. All
+/// departures that are due by `now` must have been executed ([`Fabric::settle`]).
+pub fn queues(fabric: &Fabric, now: Time) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+    let queues = fabric.links.iter().enumerate().filter(|(_, l)| l.held() > 0);
+    let queues = queues.map(move |(i, l)| {
+        let (packets, bytes) = l.queue(now);
+        (i as u32, packets, bytes)
+    });
+    queues.filter(|q| q.1 > 0)
 }

@@ -3,6 +3,7 @@
 
 use crate::approximate::Approximate;
 use crate::drivers::Drivers;
+use crate::frame::Frames;
 use crate::messages::Message;
 use crate::network::{Network, Source};
 use crate::plan::Plan;
@@ -39,6 +40,9 @@ pub struct Site {
     /// Counts of a run in flow mode (without packets), set at its end; `None` in other runs.
     #[serde(skip)]
     pub approximate: Option<Approximate>,
+    /// Frames that the caller of the run requests; `None` if it requests none.
+    #[serde(skip)]
+    pub(crate) frames: Option<Box<Frames>>,
 }
 
 impl Site {
@@ -65,6 +69,7 @@ impl Site {
             events: 0,
             drivers: Drivers::new(plan.workloads, plan.seed),
             approximate: None,
+            frames: None,
         })
     }
 

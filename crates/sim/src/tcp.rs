@@ -352,6 +352,11 @@ impl StreamTransport for Tcp {
         }
     }
 
+    fn losses(&self) -> (u64, u64) {
+        let counts = self.stack.totals();
+        (counts.retransmits.into(), counts.timeouts.into())
+    }
+
     fn noun(&self) -> &'static str {
         "connection"
     }

@@ -222,6 +222,17 @@ impl Transports {
         })
     }
 
+    /// Returns the number of undelivered messages on TCP and other byte-stream transports.
+    pub fn open_messages(&self) -> u64 {
+        self.all().map(|transport| transport.messages().outstanding().count() as u64).sum()
+    }
+
+    /// Returns the number of retransmitted packets and of timeouts since the start of the run, on
+    /// TCP and other byte-stream transports.
+    pub fn losses(&self) -> (u64, u64) {
+        self.all().map(StreamTransport::losses).fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1))
+    }
+
     /// Returns two numbers of undelivered messages: messages of which a part has arrived, and
     /// messages of which nothing has arrived. Only messages that get a row in the table of flows
     /// count.

@@ -34,6 +34,17 @@ pub struct World {
     links_visited: usize,
 }
 
+/// Reason why [`World::run_events`] returns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// The run is over.
+    Over,
+    /// A [frame](crate::frame) is due.
+    Frame,
+    /// The requested number of events was executed, or events have visited many links.
+    Check,
+}
+
 /// Number of events after which the caller is asked whether the run continues.
 const EVENTS_PER_CHECK: u64 = 1 << 16;
 /// Number of visited links after which the caller is also asked whether the run continues: a sample
@@ -70,9 +81,10 @@ impl World {
         self.site.conserved()
     }
 
-    /// Runs the simulation to its end. `keep_running` is called regularly; if it returns false, the
-    /// run stops between two events with [`RunError::Interrupted`]. A checkpoint can then be
-    /// written, and a further call continues the run.
+    /// Runs the simulation to its end. `keep_running` is called regularly, and when a requested
+    /// [frame](crate::frame) is due; if it returns false, the run stops between two events with
+    /// [`RunError::Interrupted`]. A checkpoint can then be written, and a further call continues
+    /// the run.
     pub fn run(
         &mut self,
         keep_running: &mut dyn FnMut(&mut World) -> bool,
@@ -101,6 +113,9 @@ impl World {
             let network = &mut self.site.network;
             network.fabric.settle(network.now);
         }
+        if ended.is_ok() {
+            self.site.show();
+        }
         ended
     }
 
@@ -128,7 +143,15 @@ impl World {
         keep_running: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
         self.start_workloads();
-        while !self.run_events::<INSIDE, DCB>(self.next_check(max_events))? {
+        loop {
+            match self.run_events::<INSIDE, DCB>(self.next_check(max_events))? {
+                Pause::Over => return Ok(()),
+                Pause::Frame => {
+                    self.show_frame(keep_running)?;
+                    continue;
+                }
+                Pause::Check => {}
+            }
             let is_due = self.site.events % EVENTS_PER_CHECK == 0;
             if is_due {
                 self.record_losses(Time::NEVER);
@@ -141,11 +164,25 @@ impl World {
                 return Err(RunError::Interrupted);
             }
         }
-        Ok(())
     }
 
-    /// Main event loop: executes events until `events` events were executed in total. Returns
-    /// whether the run is over.
+    /// Passes the frame that is due to the caller of the run.
+    fn show_frame(
+        &mut self,
+        keep_running: &mut dyn FnMut(&mut World) -> bool,
+    ) -> Result<(), RunError> {
+        self.site.advance_to_frame();
+        let network = &mut self.site.network;
+        network.fabric.settle(network.now);
+        self.site.show();
+        let proceed = keep_running(self);
+        let next = self.site.network.sources.winner().0.time();
+        self.site.defer_frame(next);
+        if proceed { Ok(()) } else { Err(RunError::Interrupted) }
+    }
+
+    /// Main event loop: executes events until `events` events were executed in total, a frame is
+    /// due, or the run is over.
     ///
     /// `Tournament::winner` returns the source (link, timers …) with the next event and does not
     /// remove the event: the handler of the event sets the next event of this source.
@@ -156,8 +193,10 @@ impl World {
     pub(crate) fn run_events<const INSIDE: bool, const DCB: bool>(
         &mut self,
         events: u64,
-    ) -> Result<bool, RunError> {
+    ) -> Result<Pause, RunError> {
         let links = self.site.network.fabric.links.len() as u32;
+        // One comparison per event finds both the end of the run and the next frame.
+        let horizon = self.site.until.min(self.site.next_frame());
         while self.site.drivers.unfinished > 0 && self.site.drivers.stuck.is_none() {
             let site = &mut self.site;
             let (key, source) = site.network.sources.winner();
@@ -167,11 +206,14 @@ impl World {
                 let outstanding = site.describe_stuck(site.transports.outstanding());
                 return Err(site.drivers.stuck.take().unwrap_or(RunError::Stuck(outstanding)));
             }
-            if key.time() > site.until {
+            if key.time() > horizon {
+                if horizon < site.until {
+                    return Ok(Pause::Frame);
+                }
                 site.network.now = site.until;
                 site.network.fabric.find_deadlock(site.until);
                 self.record_losses(Time::NEVER);
-                return self.site.drivers.stuck.take().map_or(Ok(true), Err);
+                return self.site.drivers.stuck.take().map_or(Ok(Pause::Over), Err);
             }
             site.network.now = key.time();
             site.events += 1;
@@ -199,14 +241,14 @@ impl World {
                 self.dispatch_other(source);
                 self.dispatch_notices();
                 if self.links_visited >= LINKS_PER_CHECK && self.part_state.is_none() {
-                    return Ok(false);
+                    return Ok(Pause::Check);
                 }
             }
             if self.site.events >= events {
-                return Ok(false);
+                return Ok(Pause::Check);
             }
         }
-        self.site.drivers.stuck.take().map_or(Ok(true), Err)
+        self.site.drivers.stuck.take().map_or(Ok(Pause::Over), Err)
     }
 
     /// Executes an event of a source other than a link, in an undivided run or in a part of a

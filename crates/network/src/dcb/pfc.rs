@@ -372,6 +372,11 @@ impl PauseState {
         paused.map(|p| self.until[p]).min().unwrap_or(Time::NEVER)
     }
 
+    /// Whether a priority is paused at `now`: a pause that has expired may still be in `mask`.
+    pub fn is_in_force(&self, now: Time) -> bool {
+        (0..PRIORITIES).any(|p| self.mask >> p & 1 == 1 && self.until[p] > now)
+    }
+
     /// Returns the time at which the current pause of priority `p` began; `None` if the priority is
     /// not paused.
     pub fn since(&self, p: usize) -> Option<Time> {

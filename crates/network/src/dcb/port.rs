@@ -336,6 +336,13 @@ impl Link {
         }
     }
 
+    /// Whether PFC pauses a priority of the port at `now`. All events until `now` must have been
+    /// executed.
+    pub fn is_paused(&self, now: Time) -> bool {
+        let dcb = self.queues.as_ref().and_then(|q| q.dcb.as_deref());
+        dcb.is_some_and(|dcb| dcb.paused.is_in_force(now))
+    }
+
     /// Removes and returns the log of the pauses of the port until `now`; `None` if there is no
     /// log.
     pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {

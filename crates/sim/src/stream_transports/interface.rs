@@ -83,6 +83,10 @@ pub trait StreamTransport {
     /// Requests a notice to the workload when the next message to this receiver is complete.
     fn watch(&mut self, receiver: EndpointId);
 
+    /// Returns the number of retransmitted packets and of timeouts since the start of the run, over
+    /// all connections.
+    fn losses(&self) -> (u64, u64);
+
     /// Returns the name of a connection of this transport in messages to the user, such as "queue
     /// pair".
     fn noun(&self) -> &'static str;

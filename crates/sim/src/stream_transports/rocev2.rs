@@ -202,6 +202,11 @@ impl StreamTransport for RoceV2 {
         }
     }
 
+    fn losses(&self) -> (u64, u64) {
+        let counts = self.stack.totals();
+        (counts.retransmits, counts.timeouts)
+    }
+
     fn noun(&self) -> &'static str {
         "queue pair"
     }
