@@ -217,7 +217,7 @@ class Keeper(Protocol):
         """Store new rows of tables; ``first`` is the number, from 0, of the first new row."""
 
     def writing(self) -> None:
-        """Note that the checkpoint of an interrupted run takes longer than ``look_every_s``."""
+        """Tell the user that the checkpoint of an interrupted run takes over ``look_every_s``."""
 
     def kept(self, simulated_s: float) -> None:
         """Note that a checkpoint at this simulated time (s) has been written."""
@@ -440,7 +440,7 @@ def version() -> str:
 def mpi_record(
     line: bytes, ranks: int, element: int
 ) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]:
-    """Return the record and the problem of one line of a time-independent MPI trace, as a run does.
+    """Return (record, problem) of one line of a time-independent MPI trace, as a run reads it.
 
     The record is (rank, size in bytes of a message element without a type, from this line on). The
     problem is (text found, text expected, consequence of leaving the record out; None where the
@@ -483,7 +483,7 @@ def build_info() -> dict[str, Any]:
 
 
 def fuzz_levels() -> list[tuple[str, str]]:
-    """Return (path, value) of each value of a setting that fuzzing combines in pairs."""
+    """Return (path, value) of each level: a setting with one value, which fuzzing pairs."""
     with _extension() as (module, more):
         return list(module.fuzz_levels(*more))
 
@@ -505,9 +505,9 @@ def fuzz(
     The cases have the numbers ``first`` to ``first + cases − 1``; ``at_once`` of them run at one
     time. The checks are oracles: rules that each result must obey. Files that the cases read are
     written to ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has
-    for each pair of levels (number of tries, number of refusals); pairs with fewer than ``enough``
-    tries come first. ``progress`` is called with the number of cases done, the number of failed
-    cases, and the current case of each thread.
+    (number of tries, number of refusals) for each pair of levels; a level is a setting with one
+    value. Pairs with fewer than ``enough`` tries come first. ``progress`` is called with the number
+    of cases done, the number of failed cases, and the current case of each thread.
     """
     with _extension() as (module, more):
         result: dict[str, Any] = module.fuzz(

@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 30
 
 
 class HistoryError(InputError):
-    """Error of a job history that cannot be used; the message names the file and mostly a line."""
+    """Error of a job history that cannot be used; the message names the file, if known the line."""
 
 
 @dataclass

@@ -61,7 +61,7 @@ def axes_of(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of an axis, a list for each path; empty if the axis has another form."""
+    """Return the values of an axis, a list for each path; empty if the axis is not valid."""
     paths, rows = axis.get("path"), axis.get("values")
     if isinstance(paths, list) and isinstance(rows, list):
         fit = all(isinstance(row, list) and len(row) == len(paths) for row in rows)

@@ -157,7 +157,7 @@ class Claim:
     def decides(self) -> bool:
         """Whether the result is the verdict on the claim.
 
-        It is if the claim has the best-supported reading and its own TCP profile.
+        Only the result under the best-supported reading and the claim's own TCP profile decides.
         """
         best = reading(self.path.parent.parent).name
         return self.reading == best and self.variant in {"", best}

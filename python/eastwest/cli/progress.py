@@ -21,7 +21,7 @@ _REVISED = 1.5
 
 
 class Bar(Terminal):
-    """Progress bar on a terminal during a ``with`` block; nothing is printed without one."""
+    """Progress bar on a terminal during a ``with`` block; without a terminal nothing is printed."""
 
     def __enter__(self) -> Self:
         return self  # the first report draws the bar: a question to the user may come before

@@ -219,9 +219,10 @@ def of_sweep(
 ) -> Outcome:
     """Return the comparison of all points with the goals; ``runs`` has metrics by point and seed.
 
-    A point of which no run has all measures is left out. ``baseline`` is the number of the point to
-    which several measures that should be minimal or maximal are compared, so that they can be
-    summed. ``there`` are the names of all metrics, if ``runs`` has only the metrics of the goals.
+    A point of which no run has all measures is left out. ``baseline`` is the number of a point: if
+    several measures should be minimal or maximal, their changes against this point are summed to
+    one score. ``there`` are the names of all metrics, if ``runs`` has only the metrics of the
+    goals.
     """
     there = {*there} or {name for seeds in runs.values() for run in seeds.values() for name in run}
     absent = {

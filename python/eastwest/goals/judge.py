@@ -134,8 +134,8 @@ def judge(
     beyond the bound, and the whole interval of the mean or of the median is beyond the bound. A
     point meets a limit if the whole interval of the mean is on the allowed side, unless the whole
     interval of the median is beyond the bound. Otherwise the limit is undecided, also if all seeds
-    are on the allowed side: the limit concerns the mean, and n seeds that meet it do not exclude
-    that a few of many runs are far beyond it.
+    are on the allowed side: the limit concerns the mean, and even if all n seeds meet the limit, a
+    few of many further runs could be far beyond the limit.
     """
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
@@ -192,7 +192,7 @@ def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
         value, other = ours[goal.metric], base[goal.metric]
         if value > 0 and other > 0:
             gone = math.log(value / other)
-        else:  # no logarithm of the ratio: use the difference as a share of the larger value
+        else:  # this ratio has no logarithm: use the difference as a share of the larger value
             gone = (value - other) / (max(abs(value), abs(other)) or 1.0)
         total += goal.weight * (-gone if goal.more else gone)
     return total
@@ -285,7 +285,7 @@ def _crowding_distances(front: Sequence[Standing]) -> dict[int, float]:
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; None below 4 pairs, or if a side has one value only."""
+    """Return Spearman's rank correlation; None below 4 pairs, or if ``a`` or ``b`` is constant."""
     if len(a) < 4 or len({*a}) < 2 or len({*b}) < 2:
         return None
     from scipy.stats import spearmanr  # noqa: PLC0415  slow to load

@@ -625,7 +625,10 @@ def describe(class_: type) -> Sketch:
 
 
 def _check_hooks(class_: type[Application]) -> None:
-    """Raise ``InputError`` for a method that looks like a hook but is none, or cannot be called."""
+    """Raise ``InputError`` for a method ``on_…`` that is not a hook, and for a wrong hook.
+
+    A hook is wrong if it is not callable, is async, or contains ``yield``.
+    """
     for unknown in (each for each in vars(class_) if each.startswith("on_")):
         if unknown not in HOOKS:
             raise InputError(

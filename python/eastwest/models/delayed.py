@@ -1,6 +1,6 @@
 """Linear control systems with several delays, inputs and outputs.
 
-The form is that of the third study (Gusat et al. 2009), with several delays τ_k:
+The form is that of Gusat et al. (2009), with several delays τ_k:
 
     ẋ(t) = Σ_k [A_k x(t − τ_k) + B_k u(t − τ_k)] + D w(t),    y = C x,
 

@@ -1,6 +1,6 @@
 """Receding-horizon control of queues by injection rates: one quadratic programme per interval.
 
-The model is the network of the third study (``network``) over the next H intervals of length h. The
+The model is the network of the module ``network`` over the next H intervals of length h. The
 programme finds the rates v and the served packets s that minimise
 
     Σ_t Σ_j ((q_j(t) − q̄_j)/σ_j)² + ρ Σ_t Σ_i (x_i(t) − x_i(t − 1))²

@@ -1,6 +1,6 @@
-"""Fluid model of queues and injection rates of a network, after the third study.
+"""Fluid model of queues and injection rates of a network, after Gusat et al. 2009.
 
-This study, Gusat et al. 2009, describes the network as a controlled system: the state z = [Q; Λ]
+The publication describes the network as a controlled system: the state z = [Q; Λ]
 has the queues and the injection rates, ż = f(z, u), with delays τ = g(z, u), forward and reverse
 routing matrices, 0 ≤ λ_i ≤ Λmax and service rates below capacity. In this module, one decision unit
 sets the rates of all flows. This unit learns the length of queue j after the delay ``sensed``; a

@@ -15,7 +15,7 @@ from eastwest.units import clean, count
 class Operations:
     """Numbers of the operations of an application, which are disjoint except ``planned``."""
 
-    #: Operations that the application plans; the number of begun ones where it plans none.
+    #: Operations that the application plans; if it plans none, the operations that have begun.
     planned: float
     #: Operations that are complete and have not failed.
     done: float

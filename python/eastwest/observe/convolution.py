@@ -88,9 +88,9 @@ def causes(
     """Return the inferred causes: after which arriving messages a node sends which messages.
 
     At each node, the messages from one source are correlated with the messages to one destination;
-    if the correlation has a spike of at least ``deviations`` standard deviations, the former cause
-    the latter. ``step_ns`` is the time step in ns. Raises ``ValueError`` if the recording has too
-    many time steps.
+    if the correlation has a spike of at least ``deviations`` standard deviations, the arriving
+    messages cause the departing messages. ``step_ns`` is the time step in ns. Raises ``ValueError``
+    if the recording has too many time steps.
     """
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1

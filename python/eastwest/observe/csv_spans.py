@@ -83,8 +83,8 @@ class _Columns:
     #: ns, or None if the unit is not known yet.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: Those of ``kind`` and ``status`` for which it is already decided whether the column holds
-    #: kinds or statuses of spans.
+    #: Columns (``kind``, ``status``) for which it is already decided whether they hold kinds or
+    #: statuses of spans.
     settled: set[str] = field(default_factory=set)
 
     @property
@@ -123,7 +123,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole rows: (number of the first line, bytes). None ends within quotes."""
+    """Yield (number of the first line, bytes) of blocks of whole rows; none ends within quotes."""
     line, held, first = 1, [], 1
     quotes = 0
     for block in source.blocks(MOST_LINE_BYTES, _BLOCK):
@@ -392,8 +392,8 @@ def _tell(
             problems.note(file, line, reason, found, int(marks.sum()), then)
 
     for name, column in columns.known.items():
-        kept = cast[name].null_count() == given[column].null_count()
-        if kept and (given[column].str.len_bytes().max() or 0) <= MOST_TEXT:  # type: ignore[operator]
+        kept = cast[name].null_count() == given[column].null_count() if kept and
+        (given[column].str.len_bytes().max() or 0) <= MOST_TEXT:  # type: ignore[operator]
             continue
         text = given[column].str.strip_chars()
         if name in _OPEN:

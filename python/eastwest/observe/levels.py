@@ -47,7 +47,7 @@ SEGMENT = 1448
 MOST_VALUES = 5_000
 #: Minimum number of values for a fit.
 LEAST_VALUES = 20
-#: Maximum number of packets with which a message counts.
+#: Maximum number of packets of one message in the sample of packet sizes.
 _MOST_PACKETS = 1000
 #: Maximum number of full packets in the sample of packet sizes.
 _MOST_FULL = 1_000_000

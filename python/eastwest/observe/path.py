@@ -23,7 +23,7 @@ from eastwest.observe.calls import Integers, parent_rows
 
 #: Maximum number of spans of one transaction that are analysed.
 MOST_SPANS = 100_000
-#: Maximum number of transactions that are analysed; of more, every n-th one is.
+#: Maximum number of transactions that are analysed; of a larger number, every n-th is analysed.
 MOST_TRANSACTIONS = 20_000
 #: Name used in place of a service for the time on the network.
 NETWORK = "(network)"
