@@ -60,8 +60,8 @@ def busy(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame of the intervals in which at least one unit of ``frame`` is in progress.
 
     ``frame`` has a row for each unit of work, with the columns ``start_s`` and ``finish_s``; the
-    result has the columns ``from_s`` and ``to_s``. The
-    intervals are in order of time and do not overlap.
+    result has the columns ``from_s`` and ``to_s``. The intervals are in order of time and do not
+    overlap.
     """
     ordered = frame.select("start_s", "finish_s").sort("start_s")
     before = pl.col("finish_s").cum_max().shift(1)

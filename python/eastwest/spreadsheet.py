@@ -1,4 +1,4 @@
-"""Cells of CSV and TSV tables that are safe to open in a spreadsheet: none becomes a formula.
+"""Cells of CSV and TSV tables that are safe to open in a spreadsheet: no cell becomes a formula.
 
 A spreadsheet reads a cell of a CSV or TSV file that begins with ``=``, ``+``, ``-``, ``@``, a tab
 or a carriage return as a formula, and evaluates it when the file is opened (OWASP, *CSV

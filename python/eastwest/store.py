@@ -2,8 +2,8 @@
 
 Key: SHA-256 over the resolved scenario without its seed, the files it reads, the seed, the version
 of Eastwest with the hash of its compiled core, and the version of the result format. So equal keys
-mean equal results; sweeps and claims that need the same run share it, and a run of another build is
-never used for one of this build.
+mean equal results; sweeps and claims that need a run with equal inputs share it, and a run that
+another build has made is never used.
 
 Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
 

@@ -87,8 +87,8 @@ def select(
 ) -> list[Claim]:
     """Return the claims whose id or study matches one of the patterns; without patterns, all.
 
-    Raises ``ProblemsError`` if files of the chosen claims have problems. ``warn`` gets one line
-    for each other file with problems: files of the same studies, and files without a valid id.
+    Raises ``ProblemsError`` if files of the chosen claims have problems. ``warn`` gets one line for
+    each other file with problems: files of the same studies, and files without a valid id.
     """
     if not patterns:
         return find(papers)

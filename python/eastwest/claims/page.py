@@ -282,7 +282,7 @@ def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
 def _counted(records: Sequence[Record]) -> str:
     """Return as text how many of several claims hold, differ, are undecided and were not run.
 
-    The text continues *Of*: ``5 claims 3 hold and 2 differ``.
+    The text follows the word *Of*: ``5 claims 3 hold and 2 differ``.
     """
     counts = Counter(record.verdict for record in records)
     said = {word: f"{counts[word]} {_SAYS[word][counts[word] != 1]}" for word in _SAYS}

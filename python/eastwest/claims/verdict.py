@@ -153,8 +153,8 @@ class Explained:
     def kind(self) -> str:
         """Class of the difference; *not explained* if the proof of the class is missing.
 
-        Two classes need a proof: *source leaves it open* and *our model*. The proof are runs in
-        which only this cause is changed, and the number is then in a band.
+        Two classes need a proof: *source leaves it open* and *our model*. Runs prove the class if
+        only this cause is changed, and the number is then in a band.
         """
         shown = any(part.band() for part in self.parts) and self.borne_out
         if self.explanation.kind in _SHOWN_BY_RUNS and not shown:
@@ -164,7 +164,7 @@ class Explained:
     def text(self) -> str:
         """Return the explanation and its measured numbers as text."""
         shown = "; ".join(f"{part.metric.name} = {part.text()}" for part in self.parts)
-        doubt = "" if self.borne_out else " [not borne out by its runs]"
+        doubt = "" if self.borne_out else " [its runs do not confirm this]"
         return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
 
     def as_json(self) -> dict[str, Any]:

@@ -67,10 +67,10 @@ def red(
     probability: Annotated[
         float, typer.Option("--max-probability", help="RED's max_probability.")
     ] = 0.1,
-    weight: Annotated[float, typer.Option(help="Weight of the average.")] = 0.002,
+    weight: Annotated[float, typer.Option(help="Weight of RED's moving average.")] = 0.002,
     even: Annotated[
         bool,
-        typer.Option(help="Space marks evenly, the default of scenarios: twice as many marks."),
+        typer.Option(help="Uniform gaps between marks, as in scenarios: twice as many marks."),
     ] = False,
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,

@@ -110,7 +110,10 @@ def _reachable(path: Path, source: bytes, names: Iterable[str]) -> dict[str, Pat
 
 
 def _roots(path: Path) -> list[Path]:
-    """Return the folder of a Python file and the working directory, with and without links."""
+    """Return the folder of a Python file and the working directory.
+
+    The list has the paths as they are, and also without symbolic links.
+    """
     folders = [path.absolute().parent, Path.cwd()]
     return [*folders, *(folder.resolve() for folder in folders), path.resolve().parent]
 

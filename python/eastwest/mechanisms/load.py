@@ -86,7 +86,7 @@ class _Loaded:
         place: str,
         imported: Sequence[dict[str, str]] = (),
     ) -> None:
-        """Add the classes of a source; error messages about them begin with ``place``."""
+        """Add the classes of a source; ``place`` begins error messages about their names."""
         described = [sketch.describe(class_) for class_ in classes]
         for one in described:
             owner = f"{place}class {one.class_.__name__}"

@@ -24,8 +24,8 @@ the first frame). Frames that arrive during Ts are held, too. Let F(x) be the pr
 Poisson variable of mean x is below ``trigger``, and T the timer. At the time t after the last
 frame, waking has not begun with probability F(λt) for t ≤ T, and exp(−λ (t − T)) F(λT) later;
 E[Toff] is the integral of this probability from Ts on. Arrivals are counted up to a stopping time,
-so the number N of frames when waking begins has E[N] = λ (Ts + E[Toff]) and E[N (N − 1)] = 2λ ∫
-E[N(t); still asleep] dt; arrivals during Tw are added.
+so the number N of frames when waking begins has E[N] = λ (Ts + E[Toff]) and
+E[N (N − 1)] = 2λ ∫ E[N(t); still asleep] dt; arrivals during Tw are added.
 
 **Stall timer.** The link stays awake for ``stall_s`` after the last frame. With probability
 1 − exp(−λ · stall) a frame arrives within this time and does not need to wake the link.

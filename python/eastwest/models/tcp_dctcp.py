@@ -11,8 +11,8 @@ equilibrium: the queue oscillates around K in a limit cycle, which is found by i
 describing function of a relay gives an estimate of the cycle around the mean marking p̄ = √(2/W̄).
 At the frequency ω of the cycle, the phase of the linear part G(jω) is −180°. At the amplitude A of
 the cycle, the relay's gain, 2/(πA) √(1 − (b/A)²) for an offset b of the mean queue from K, is
-1/|G(jω)|.
-Not in the model: windows of whole segments of at least two, slow start, bursts of packets.
+1/|G(jω)|. Not in the model: windows of whole segments of at least two, slow start, bursts of
+packets.
 """
 
 from __future__ import annotations

@@ -392,8 +392,8 @@ def _tell(
             problems.note(file, line, reason, found, int(marks.sum()), then)
 
     for name, column in columns.known.items():
-        kept = cast[name].null_count() == given[column].null_count() if kept and
-        (given[column].str.len_bytes().max() or 0) <= MOST_TEXT:  # type: ignore[operator]
+        kept = cast[name].null_count() == given[column].null_count()
+        if kept and (given[column].str.len_bytes().max() or 0) <= MOST_TEXT:  # type: ignore[operator]
             continue
         text = given[column].str.strip_chars()
         if name in _OPEN:

@@ -118,7 +118,7 @@ class Verdict:
 
     @cached_property
     def closest(self) -> Point | None:
-        """Finalist with the least distance from the missed limits; None if one keeps all limits."""
+        """Finalist with the least distance from the missed limits; None if one misses no limit."""
         if self.feasible:
             return None
         return min(

@@ -170,7 +170,8 @@ def _saved(used: float | None, awake: float | None, ideal: float | None) -> str:
 def sentence(facts: Facts) -> tuple[str, str] | None:
     """Return (mark, sentence) on the energy that sleep saved; None if sleep saved nothing.
 
-    The mark is ``good`` from half of the energy that ideal sleep saves on, otherwise ``look``.
+    The mark is ``good`` if sleep saved at least half of the energy that ideal sleep would save,
+    otherwise ``look``.
     """
     used, awake, ideal = (
         pick(facts.result.summary, "energy_j", key) for key in ("total", "always_on", "ideal")

@@ -102,8 +102,8 @@ def _own(
 ) -> pl.DataFrame | None:
     """Return the events of a flow, or None if its connection has none.
 
-    They are events of the flow's direction between its start and end; drops are only those of its
-    bytes.
+    Events are those of the flow's direction between its start and end. Drops are included only if
+    they concern bytes of the flow.
     """
     if row["connection"] is None:
         return None

@@ -33,7 +33,7 @@ class Estimate:
     """Number of runs of a sweep, and estimated time and memory of the runs that are simulated."""
 
     runs: int
-    #: Number of these runs that the run store has already; they are not simulated again.
+    #: Number of ``runs`` that the run store has already; they are not simulated again.
     reused: int
     jobs: int
     #: Sum of the wall times of the runs that are simulated, in s; None if unknown.

@@ -145,7 +145,7 @@ _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
 
 
 def change(ratio: float) -> str:
-    """Return the ratio to an earlier value as a change: ``+12 %``, or from 3 on ``× 3.5``."""
+    """Return the ratio to an earlier value as a change: ``+12 %``, or ``× 3.5`` if 3 or more."""
     if ratio >= 3:
         return f"× {units.count(float(f'{ratio:.3g}'))}"
     percent = round(100 * (ratio - 1), 1)
