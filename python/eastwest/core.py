@@ -1,7 +1,7 @@
 """Interface to the Rust extension: its arguments and its results.
 
-Every other module calls the simulator through this one, so that the interface is described in one
-place and a test can replace it in one place.
+Every other module calls the simulator through this module, so that the interface is described in
+one place and a test can replace it in one place.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Progress(TypedDict):
 
 
 def share_done(progress: Progress) -> float | None:
-    """Return the share of a run that is done, 0 to 1; None without an end time and jobs."""
+    """Return the share of a run that is done, 0 to 1; None if end and jobs are unknown."""
     # A run ends when its work is done or its time is up, whichever comes first.
     shares = []
     if progress["target_s"]:
@@ -476,8 +476,8 @@ def _hash(file: str) -> str:
 def build_info() -> dict[str, Any]:
     """Return facts about the compiled extension.
 
-    They are the build profile, the target (processor and system), and the version of the scenario
-    format.
+    The facts are the build profile, the target (processor and system), and the version of the
+    scenario format.
     """
     return dict(_core.build_info())
 

@@ -1,6 +1,6 @@
 """Progress bars in Jupyter notebooks.
 
-They use the IPython of the notebook's kernel, which is no dependency of Eastwest.
+The bars use the IPython of the notebook's kernel, which is no dependency of Eastwest.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Store:
     def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:
         """Return the run of this key; None if it is absent or damaged, or lacks files.
 
-        With ``tables``, the run must have its tables. It must have each of ``files`` (names).
+        With ``tables``, the run must have its tables. The run must have each of ``files`` (names).
         """
         folder = self.folder(key)
         if any(not (folder / name).is_file() for name in ("summary.json", *files)):

@@ -33,9 +33,10 @@ class Bar(Terminal):
 class RunBar(Bar):
     """The progress bar of one simulation.
 
-    Without a terminal and with ``estimate``, it prints one line with the remaining time, as soon as
-    an estimate exists, but not in the first second. It prints another line when the elapsed wall
-    time and the estimated total wall time have both changed by a factor of 1.5 or more.
+    Without a terminal and with ``estimate``, the bar prints one line with the remaining time, as
+    soon as an estimate exists, but not in the first second. The bar prints another line when the
+    elapsed wall time and the estimated total wall time have both changed by a factor of 1.5 or
+    more.
     """
 
     def __init__(self, console: Console, label: str, estimate: bool = False) -> None:

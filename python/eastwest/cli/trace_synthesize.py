@@ -73,8 +73,8 @@ def synthesize(
 ) -> None:
     """Make a trace like TRACE: longer, shorter or for a cluster of another size.
 
-    It prints the distances to TRACE together with those of TRACE's own resamples. Exit code 1: a
-    distance exceeds those of the resamples; the trace is written in any case.
+    The command prints the distances to TRACE together with those of TRACE's own resamples. Exit
+    code 1: a distance exceeds those of the resamples; the trace is written in any case.
     docs/mechanisms/synthesis.md has the method.
     """
     from eastwest.workload import keep, scale, synthesize as making  # noqa: I001, PLC0415  slow

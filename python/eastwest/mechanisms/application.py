@@ -262,7 +262,7 @@ class Application(Base):
 
 
 def _whole(name: str, value: Any) -> int:
-    """Return a value as a whole number; raise ``TypeError`` if it is not one."""
+    """Return a value as a whole number; raise ``TypeError`` for other values."""
     try:
         return operator.index(value)
     except TypeError:

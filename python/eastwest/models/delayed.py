@@ -136,7 +136,8 @@ class Delayed:
 def root(plant: Delayed, controller: Controller) -> float:
     """Return the real part of the rightmost root of the closed loop, per second.
 
-    The loop is closed by u = K y with the controller K. It is stable if the result is below 0.
+    The loop is closed by u = K y with the controller K. The loop is stable if the result is below
+    0.
     """
     size, own = len(plant.states), controller.order
     whole = size + own

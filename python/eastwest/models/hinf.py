@@ -12,8 +12,8 @@ remains at rest; ω_b sets how fast the integrator removes an error. The greates
 With ρ, drift and noise of 1 and no load, this is nearly the loop shaping of D. McFarlane and
 K. Glover (IEEE Trans. Automatic Control 37(6), 1992).
 
-Delays are replaced by Padé approximations. The two Riccati equations (J. Doyle, K. Glover, P.
-Khargonekar and B. Francis, IEEE Trans. Automatic Control 34(8), 1989) are solved by the routine
+Delays are replaced by Padé approximations. The two Riccati equations (J. Doyle, K. Glover,
+P. Khargonekar and B. Francis, IEEE Trans. Automatic Control 34(8), 1989) are solved by the routine
 SB10AD of SLICOT, through the package slycot, which the extra ``control`` installs. Its bisection
 finds the least γ; its result varies by up to about 3 % with the starting value, since the equations
 are ill-conditioned there. For the same reason the controller is computed for a greater γ, by 5 to

@@ -68,9 +68,9 @@ def horizon(
 ) -> tuple[int, float]:
     """Return (number of intervals of the horizon, delay in s from which it is computed).
 
-    The delay is the quantile ``share`` of ``delays_s``; the horizon is ``covers`` times as long. It
-    should be longer than two delays: a decision acts on the queue after one delay, and a correction
-    of this decision acts after two delays.
+    The delay is the quantile ``share`` of ``delays_s``; the horizon is ``covers`` times as long.
+    The horizon should be longer than two delays: a decision acts on the queue after one delay, and
+    a correction of this decision acts after two delays.
     """
     known = delays_s[np.isfinite(delays_s)]
     if not len(known):

@@ -6,10 +6,10 @@ messages in each time step. If messages from A cause messages to B, the cross-co
 
     c(d) = Σ_t s(t) · r(t + d)
 
-has a spike at the delay d. It is computed by fast Fourier transform for all d at once. The maximum
-of c is a spike if it is at least ``DEVIATIONS`` standard deviations of c above the mean of c, over
-all delays. The method needs no pairs of requests and responses, and finds no single transactions:
-the result is a graph of messages that cause messages.
+has a spike at the delay d. The cross-correlation is computed by fast Fourier transform for all d at
+once. The maximum of c is a spike if it is at least ``DEVIATIONS`` standard deviations of c above
+the mean of c, over all delays. The method needs no pairs of requests and responses, and finds no
+single transactions: the result is a graph of messages that cause messages.
 
 The result is compared with two truths. A message correlates with all messages that arrived earlier
 at its node within the same call, so *precision* counts each of these pairs as right. The *direct*

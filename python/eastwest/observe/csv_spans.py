@@ -223,8 +223,8 @@ def _parsed_slowly(
 ) -> pl.DataFrame:
     """Return the rows of ``block`` as ``_parsed`` does, but parse them one by one.
 
-    This is needed where the fast parser fails or finds rows with missing values. Rows with a wrong
-    number of values are reported to ``problems`` and left out.
+    The slow parser is needed where the fast parser fails or finds rows with missing values. Rows
+    with a wrong number of values are reported to ``problems`` and left out.
     """
     text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=columns.separator)

@@ -58,8 +58,8 @@ class Estimator(Protocol):
 def default_bins(rows: int) -> int:
     """Return the default number of classes of a metric, 2 to 10.
 
-    It is the largest number with which a contingency table of two metrics has on average at least
-    ``_ROWS_PER_CELL`` rows per cell; ``rows`` is the number of rows of the metrics.
+    The result is the largest number with which a contingency table of two metrics has on average at
+    least ``_ROWS_PER_CELL`` rows per cell; ``rows`` is the number of rows of the metrics.
     """
     return max(2, min(10, math.isqrt(rows // _ROWS_PER_CELL)))
 
@@ -234,8 +234,8 @@ class Points:
         A point counts itself. ``reach`` has a distance for each point.
         """
         ordered = self.ordered
-        # The k-th neighbour lies at exactly the distance ``reach`` along one axis. It must not be
-        # counted, so ``reach`` is reduced by more than the rounding error.
+        # The k-th neighbour lies at exactly the distance ``reach`` along one axis. This neighbour
+        # must not be counted, so ``reach`` is reduced by more than the rounding error.
         rounding = 4 * np.finfo(np.float64).eps * max(abs(ordered[0]), abs(ordered[-1]))
         inside = np.maximum(0.0, reach * (1 - 1e-9) - rounding)
         low = np.searchsorted(ordered, self.values - inside, side="left")

@@ -178,8 +178,8 @@ def fits(values: Floats) -> tuple[Fit, ...]:
 def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
     """Return ``count`` random values of the size or gap ``of``.
 
-    They come from its best distribution, or from its sample if no distribution is close enough;
-    without any sample they are 0.
+    The values are drawn from the best distribution of ``of``, or from the sample if no distribution
+    is close enough; without a sample the values are 0.
     """
     best = of.best
     if best is None:

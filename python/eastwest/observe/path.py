@@ -8,8 +8,8 @@ pieces add up to the duration of the root. A span that ends after its parent cou
 parent's end.
 
 On the client side of a call, the time before the called span began and after it ended belongs to
-the *network*: links, queues, and the stacks of both hosts. This is only known for calls with spans
-of both sides.
+the *network*: links, queues, and the stacks of both hosts. This time is known only for calls with
+spans of both sides.
 """
 
 from __future__ import annotations

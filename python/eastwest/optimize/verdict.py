@@ -201,8 +201,8 @@ class Verdict:
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
         """Return the relative change of a goal's metric from a candidate to the recommended point.
 
-        It is the mean of (recommended point / candidate − 1), with its interval, over the seeds
-        that both points have. Returns None without common seeds or a recommended point.
+        The result is the mean of (recommended point / candidate − 1), with its interval, over the
+        seeds that both points have. Returns None without common seeds or a recommended point.
         """
         chosen = self.recommended
         if chosen is None:

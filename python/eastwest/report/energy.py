@@ -31,7 +31,8 @@ def charts(facts: Facts) -> list[Chart]:
 def power(facts: Facts) -> Chart | None:
     """Return a chart of the power of links over time; None without samples of energy.
 
-    It has the power used, the power if links were always awake, and the power with ideal sleep.
+    The chart has the power used, the power if links were always awake, and the power with ideal
+    sleep.
     """
     found = power_over_time(facts, _BINS)
     if found is None:

@@ -118,7 +118,7 @@ def single(result: Result) -> str:
 def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
     """Return (link, utilisation, width of a bar in per cent, drops) of the eight busiest links.
 
-    All are texts, for the list beside the drawing.
+    All four are texts, for the list beside the drawing.
     """
     top = facts.links.sort(["utilisation", "link"], descending=[True, False]).head(8)
     rows = []

@@ -37,7 +37,8 @@ class Mark:
 def rows(facts: Facts) -> list[dict[str, Any]]:
     """Return a row (cells by name) for each of the slowest flows, the longest time first.
 
-    They are the 15 flows with the longest completion times, and the 15 with the largest slowdowns.
+    The slowest flows are the 15 flows with the longest completion times, and the 15 with the
+    largest slowdowns.
     """
     done = finished(facts.result)
     if done.height == 0:

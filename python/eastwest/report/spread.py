@@ -171,7 +171,7 @@ def latency(named: Named) -> Chart | None:
 def waits(facts: Facts) -> Chart | None:
     """Return a chart of the waiting times of packets at the busiest of the ports in measure.ports.
 
-    None if no port was measured.
+    Returns None if no port was measured.
     """
     waited = facts.result.sojourn.filter(pl.col("count") > 0)
     busiest = facts.links.filter(pl.col("link").is_in(waited["link"].unique().to_list()))
@@ -244,7 +244,8 @@ def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
 def slowdown(named: Named) -> Chart | None:
     """Return a chart of median and 99th percentile of slowdown by size of flows.
 
-    None without complete flows. Slowdown is completion time divided by the time on an idle path.
+    Returns None without complete flows. Slowdown is completion time divided by the time on an idle
+    path.
     """
     tables = [(name, by_size(facts.result)) for name, facts in named][:MOST_CURVES]
     tables = [(name, table) for name, table in tables if table.height]
@@ -293,7 +294,7 @@ def slowdown(named: Named) -> Chart | None:
 def busy_links(facts: Facts) -> Chart | None:
     """Return a chart of the cumulative distribution of the utilisation of links, by tier.
 
-    None without links.
+    Returns None without links.
     """
     curves = []
     for tier in facts.tiers[:MOST_CURVES]:

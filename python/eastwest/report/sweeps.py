@@ -407,7 +407,8 @@ def _rows(points: Points) -> list[dict[str, Any]]:
 def _sentences(points: Points, found: Trade | None) -> list[str]:
     """Return the sentences at the top of the page.
 
-    They are about the range of each metric, clear differences from the baseline, and the front.
+    The sentences are about the range of each metric, clear differences from the baseline, and the
+    front.
     """
     said = []
     main, others = _drawn(points)

@@ -5,7 +5,7 @@ input. Two runs are equal up to a time if each moment up to this time occurs equ
 with equal values. Hosts and links are compared by name. Numbers that depend on the order of
 creation (connections, flows) are not compared.
 
-Sampled tables have one row per interval: a difference in such a row happened within the interval.
+Sampled tables have one row per interval: a difference in a row happened within the interval.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Difference:
 
     @property
     def first(self) -> First | None:
-        """The earliest difference, None without any; at equal times, one with an exact time."""
+        """The earliest difference, None without any; of equal times, an exact time comes first."""
         return self.tables[0] if self.tables else None
 
     @property
@@ -337,8 +337,8 @@ def paired_flows(first: Evidence, second: Evidence) -> pl.DataFrame:
 
     Columns that are equal in both runs: ``workload``, ``job``, ``purpose``, ``src``, ``dst`` (names
     of hosts) and ``order``, the number of the flow among flows with these values, by start time.
-    Columns of the first run: ``flow``, ``fct_us``, ``retransmits``, ``timeouts``; those of the
-    second end in ``_after``. A flow that only one run has is not in the table.
+    Columns of the first run: ``flow``, ``fct_us``, ``retransmits``, ``timeouts``; the names of
+    columns of the second run end in ``_after``. A flow that only one run has is not in the table.
     """
     ends = ("workload", "job", "purpose", "src", "dst")
     key = [*ends, "order"]

@@ -60,7 +60,7 @@ class Message:
         """Whether an event belongs to the direction of the connection in which the message goes.
 
         While the message is in flight, timeouts and recoveries of this direction concern the
-        message or earlier ones: TCP repairs the earliest missing byte first.
+        message or earlier messages: TCP repairs the earliest missing byte first.
         """
         return (event.src, event.dst) == (self.src, self.dst)
 

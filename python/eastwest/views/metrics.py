@@ -34,14 +34,15 @@ class Metric:
     def counter(self) -> tuple[str, ...] | None:
         """Path in the summary of the number of jobs, rounds, flows or packets behind the metric.
 
-        None for a metric that is not a statistic over these.
+        The path is None for a metric that is not a statistic over jobs, rounds, flows or packets.
         """
         return next((c for part, c in COUNTERS.items() if self.path[: len(part)] == part), None)
 
     def of(self, result: Result) -> float | None:
         """Return the metric's value in a result, multiplied by ``factor``.
 
-        None if the summary lacks the value, or had no jobs, rounds, flows or packets to measure.
+        Returns None if the summary lacks the value, or had no jobs, rounds, flows or packets to
+        measure.
         """
         counter = self.counter
         if counter and pick(result.summary, *counter) == 0:
@@ -117,7 +118,7 @@ KNOWN = {".".join(metric.path): metric for metric in METRICS}
 def made(name: str) -> Metric:
     """Return the metric with this name in the summary, such as ``jobs.runtime_s.p50``.
 
-    It is a row of ``METRICS``, or a new metric with a title made from the name.
+    The result is a row of ``METRICS``, or a new metric with a title made from the name.
     """
     if name in KNOWN:
         return KNOWN[name]

@@ -27,7 +27,8 @@ class Stretch:
 class CriticalPath:
     """Critical path of a job: intervals in order of time, and the rows of the tasks on the path.
 
-    ``last_map`` is the map on the path and ``last_reduce`` the reduce, each None without one.
+    ``last_map`` is the map on the path and ``last_reduce`` the reduce, each is None if the path has
+    none.
     """
 
     stretches: list[Stretch]

@@ -27,7 +27,8 @@ class MeasureError(InputError):
 class Measured:
     """A measured number with its interval, a text and rows of a table.
 
-    ``low`` and ``high`` are the ends of the 95 % interval for means; they are None without one.
+    ``low`` and ``high`` are the ends of the 95 % interval for means; they are None without an
+    interval.
     """
 
     value: float
@@ -84,7 +85,7 @@ class Data:
 
     def __init__(self, *sweeps: SweepResult, values: Mapping[str, RunValue] | None = None) -> None:
         self.sweeps = sweeps
-        #: Functions that compute a value of one run, by name: shared values, and those of a study.
+        #: Functions that compute a value of one run, by name: shared values, and values of a study.
         self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
@@ -134,7 +135,7 @@ class Data:
             yield number, Sample(first, numbers, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
-        """Return the point with the settings ``at``; raise ``MeasureError`` unless exactly one."""
+        """Return the point with the settings ``at``; raise ``MeasureError`` if it is not unique."""
         found = self.samples(value, at)
         if len(found) > 1:
             raise MeasureError(

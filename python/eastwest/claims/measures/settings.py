@@ -132,15 +132,15 @@ def least_reduction(
 ) -> Measured:
     """Return the smallest mean relative reduction of a value from ``against`` to a point of ``at``.
 
-    It is negative for an increase. ``of`` is the name of the value at ``against``, if it is not
-    ``value``.
+    The reduction is negative if the value increases. ``of`` is the name of the value at
+    ``against``, if it is not ``value``.
     """
     return _extreme(_pairs(data, value, at, against, of), -1)
 
 
 @measure("lower-share", share=True)
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the share of pairs of points in which the mean at ``at`` is below that at ``against``.
+    """Return the share of pairs of points whose mean at ``at`` is below the mean at ``against``.
 
     A pair is a point of ``at`` and a point of ``against`` that differ only in the settings that
     ``at`` and ``against`` name.

@@ -459,7 +459,7 @@ class Collector:
     def _of_one_observer(
         self, parts: Iterable[tuple[int, Key, Part]], name: str
     ) -> Iterator[_Whole]:
-        """Yield the flows; a flow of several observers comes from the one with the most packets.
+        """Yield the flows; for a flow of several observers, the one with the most packets counts.
 
         ``parts`` are (number of the observer, key of the flow, traffic), sorted by key. ``name`` is
         the name of the files in reports.
