@@ -72,8 +72,8 @@ def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
 def narrowed(sweep: Mapping[str, Any], only: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``{"axis": axes}``: the axes of a sweep, with only the rows that ``only`` allows.
 
-    ``only`` has the allowed value or values by path; if it is empty, so is the result. Raises
-    ``KeyError`` with the path if no axis has an allowed value.
+    ``only`` has the allowed value or values by path; if ``only`` is empty, the result is empty,
+    too. Raises ``KeyError`` with the path if no axis has an allowed value.
     """
     if not only:
         return {}

@@ -78,7 +78,7 @@ def red(
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Compute the loop of TCP at a RED queue (Misra et al. 2000; Hollot et al. 2001).
+    """Compute the equilibrium and stability of TCP at a RED queue (Misra 2000; Hollot 2001).
 
     docs/mechanisms/control.md has the equations.
     """
@@ -169,7 +169,7 @@ def qcn(
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Compute the loop of QCN (802.1Qau; Alizadeh et al. 2008) in state-space form.
+    """Compute equilibrium and stability of QCN (802.1Qau; Alizadeh 2008) in state-space form.
 
     docs/mechanisms/control.md has the equations.
     """

@@ -296,7 +296,7 @@ class Choice(Protocol):
 
     @property
     def ports(self) -> list[int]:
-        """Number of each path's link; it does not change if another path fails."""
+        """Number of each path's link; the number does not change if another path fails."""
 
     @property
     def rates_bps(self) -> list[int]:

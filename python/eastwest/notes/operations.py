@@ -13,7 +13,7 @@ from eastwest.units import clean, count
 
 @dataclass(frozen=True)
 class Operations:
-    """Numbers of the operations of an application, which are disjoint except ``planned``."""
+    """Numbers of operations of an application by state; ``planned`` is the number in all states."""
 
     #: Operations that the application plans; if it plans none, the operations that have begun.
     planned: float

@@ -211,7 +211,8 @@ def _steps(
     """Yield for each event within a call: (states, (kind, other node), bucket of the gap).
 
     The states are those before the event; they differ in the number of previous destinations, and
-    the state without any comes first. The gap is the time since the previous event of the call.
+    the state without previous destinations comes first. The gap is the time since the previous
+    event of the call.
     """
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):

@@ -74,7 +74,7 @@ def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str
 
 
 def workloads(named: Named) -> list[Chart]:
-    """Return a chart of the durations of exchanges or transactions for each of some workloads."""
+    """Return up to four charts of durations: exchanges or transactions of one workload each."""
     found: dict[tuple[str, str], list[tuple[str, Floats]]] = {}
     for name, facts in named:
         for table in _OWN_UNITS:
@@ -148,8 +148,8 @@ def completion(named: Named) -> Chart | None:
 def latency(named: Named) -> Chart | None:
     """Return a chart of packet latency against the share of packets; None without data packets.
 
-    One result has a curve for each traffic class; several results have one each, for the class with
-    the most packets.
+    One result has a curve for each traffic class; several results have one curve each, for the
+    class with the most packets.
     """
     curves: list[tuple[str, Floats, Floats]] = []
     title = ""

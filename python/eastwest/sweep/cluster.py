@@ -281,7 +281,7 @@ class Cluster:
     def _workers_without_death(self, task: Task) -> list[str] | None:
         """Return the addresses of workers on which this run has not died; None: all workers.
 
-        None is returned if the run has died on no worker, or on every worker.
+        Returns None if the run has died on no worker, or on every worker.
         """
         died = self._died.get((task.identity, task.seed))
         if not died:

@@ -119,7 +119,7 @@ class Knowledge:
         return max(self._peaks, default=None)
 
     def typical_s(self) -> float | None:
-        """Return the mean over the points of their mean wall time, in s; None if none is known."""
+        """Return the mean over the points of their mean wall time in s; None without known runs."""
         means = [statistics.fmean(walls) for walls in self._walls.values()]
         return statistics.fmean(means) if means else None
 

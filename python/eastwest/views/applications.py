@@ -87,7 +87,7 @@ def distribution(result: Result, measure: Measure) -> pl.DataFrame:
 def shares(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
     """Return the upper bounds of a histogram's buckets in s, and shares of durations up to them.
 
-    ``histogram`` is a table as from :func:`distribution`; shares are from 0 to 1.
+    ``histogram`` is a table that :func:`distribution` returns; shares are from 0 to 1.
     """
     counts = np.cumsum(histogram["count"].to_numpy().astype(np.float64))
     return histogram["upper_us"].to_numpy() / 1e6, counts / counts[-1]

@@ -369,7 +369,8 @@ def paired_jobs(first: Evidence, second: Evidence) -> pl.DataFrame:
 def changed_ports(first: Evidence, second: Evidence) -> Iterator[tuple[str, int, int]]:
     """Yield (port, drops in the first run, drops in the second), where the numbers differ.
 
-    The port with the largest change is first. A port of one run only has 0 drops in the other.
+    The port with the largest change is first. A port that only one run has counts with 0 drops in
+    the other run.
     """
     before, after = (each.result.links.select("name", "drops") for each in (first, second))
     both = before.join(after, on="name", how="full", coalesce=True, suffix="_after")

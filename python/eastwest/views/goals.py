@@ -255,7 +255,7 @@ def _state(point: Mapping[str, Any]) -> str:
 
 
 def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many seeds miss a limit at a point, if not all seeds agree with its state.
+    """Yield how many seeds miss a limit, unless all seeds agree with the state of the point.
 
     ``cell`` is the entry of the limit at the point, in the summary of the sweep.
     """
@@ -326,7 +326,7 @@ def _along(goals: Mapping[str, Any], names: Names) -> Iterator[str]:
 def _reach(line: Line, met: Collection[int]) -> str:
     """Return the values of a line's setting that meet the limits: ``from 256 KB on``.
 
-    ``met`` are the numbers of the points that meet them.
+    ``met`` are the numbers of the points that meet the limits.
     """
     states = [point in met for _, point in line.points]
     texts = [text for (text, _), is_met in zip(line.points, states, strict=True) if is_met]

@@ -438,7 +438,7 @@ class Collector:
         return [(one if o in numbers else o, key, part) for o, key, part in parts]
 
     def _merged(self, parts: Iterable[tuple[int, Key, Part]]) -> Iterator[tuple[int, Key, Part]]:
-        """Yield the parts after joining those of one flow and observer with a short pause between.
+        """Yield the parts; two parts of a flow at one observer are joined if their pause is short.
 
         A pause is short if it is at most the idle timeout. A part is (number of the observer, key
         of the flow, traffic). ``parts`` must be sorted by key, observer and time.
