@@ -95,7 +95,7 @@ Content = bytes | Path
 
 
 def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
-    """Return (name, bytes) of each file that a scenario reads; large files are read from disk."""
+    """Return (name, content) of each file that a scenario reads; large files are read from disk."""
     return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
 
 
@@ -217,7 +217,7 @@ class Keeper(Protocol):
         """Store new rows of tables; ``first`` is the number, from 0, of the first new row."""
 
     def writing(self) -> None:
-        """Tell the user that the checkpoint of an interrupted run takes over ``look_every_s``."""
+        """Tell the user that writing the last checkpoint takes longer than ``look_every_s``."""
 
     def kept(self, simulated_s: float) -> None:
         """Note that a checkpoint at this simulated time (s) has been written."""

@@ -89,7 +89,7 @@ class Cost(TypedDict):
 
 
 class Expected(NamedTuple):
-    """Sentence on a run's expected time and memory; ``known``: whether it contains estimates."""
+    """Sentence on a run's expected time and memory; ``known``: whether both are known."""
 
     sentence: str
     known: bool

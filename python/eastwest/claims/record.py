@@ -70,7 +70,7 @@ class Record:
         return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
 
     def parts(self) -> list[Part]:
-        """Return the stored metrics with their values; empty if they are not of today's claim."""
+        """Return the stored metrics and values; empty unless they belong to the present claim."""
         if self.content is None or not self.measured:
             return []
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -78,7 +78,7 @@ class Record:
 
     @property
     def verdict(self) -> str:
-        """Stored verdict; ``not run`` without a result, or if it is not of today's claim."""
+        """Stored verdict; ``not run`` without a stored result of the present claim."""
         return str(self.content["verdict"]) if self.content and self.current else "not run"
 
     @property

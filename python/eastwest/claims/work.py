@@ -45,7 +45,7 @@ class How:
 class Runner:
     """Executor of one claim.
 
-    ``kept`` has the stored metrics of the claim, which are not measured again; either all or none.
+    ``kept`` has the stored metrics of the claim, which are not measured again: all of them or none.
     """
 
     def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:

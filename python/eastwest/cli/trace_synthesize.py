@@ -38,7 +38,7 @@ NodesOption = Annotated[
     str | None,
     typer.Option(
         metavar="A:B",
-        help="Scale sizes from a cluster of A nodes to one of B; fb-2009 had 600.",
+        help="Scale sizes from a cluster of A nodes to a cluster of B nodes; fb-2009 had 600.",
     ),
 ]
 

@@ -65,7 +65,7 @@ class Application(Base):
 
     roles: ClassVar[Mapping[str, str]] = {"hosts": "Hosts of the processes."}
     """Name and meaning of each role. In a scenario, the name is the key with the list of hosts that
-    run a process of this role; without the key, all hosts run one."""
+    run a process of this role; without the key, all hosts do."""
 
     counters: ClassVar[Mapping[str, str] | None] = None
     """Name and meaning of every counter, or None: not declared. A declared counter begins at 0. If

@@ -33,7 +33,7 @@ class Operations:
 
 
 def of(own: Mapping[str, Any]) -> Operations | None:
-    """Return the operations of an application; None for results that lack the numbers."""
+    """Return the operations of the application ``own``; None for results that lack the numbers."""
     planned, begun, completed = (
         pick(own, "operations", name) for name in ("planned", "begun", "completed")
     )

@@ -256,7 +256,9 @@ def _packets(sizes: Sequence[float]) -> tuple[Floats, str]:
     said = []
     if cut := int((whole > _MOST_PACKETS * SEGMENT).sum()):
         messages = f"{cut:,} message{'s' * (cut != 1)}"
-        said.append(f"{messages} of more packets count with {_MOST_PACKETS:,} packets each")
+        said.append(
+            f"{messages} of more than {_MOST_PACKETS:,} packets: further packets are left out"
+        )
     if there > _MOST_FULL:
         said.append(f"{there - _MOST_FULL:,} of {there:,} full packets are left out")
     return np.concatenate([last, full]), "; ".join(said)

@@ -165,7 +165,8 @@ class Verdict:
         if ample:
             said += f" The recommended point keeps {'; '.join(ample)}."
         if loose:
-            said += f" On average the point keeps {'; '.join(loose)}, not in the whole interval."
+            these = "; ".join(loose)
+            said += f" On average the point keeps {these}; with these seeds, this is not certain."
         return said
 
     def _nothing(self) -> str:

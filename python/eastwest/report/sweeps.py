@@ -127,7 +127,7 @@ def _listed(points: Points) -> list[Metric]:
 
 
 def _varies(points: Points, metric: Metric) -> bool:
-    """Whether the means of a metric differ between points, as the page writes them."""
+    """Whether the means of a metric, rounded as on the page, differ between points."""
     return len({metric.write(e.mean) for e in points.of(metric).values()}) > 1
 
 

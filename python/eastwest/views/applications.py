@@ -28,7 +28,7 @@ class Measure:
     statistics: Mapping[str, float]
 
     def seconds(self, name: str) -> float:
-        """Return a statistic in s; 0 for durations below 1 ns, not their bucket's end."""
+        """Return the statistic ``name`` in s: 0 if it is in the bucket of durations below 1 ns."""
         value_us = pick(self.statistics, name) or 0.0
         is_zero = value_us == _ZERO_US < (pick(self.statistics, "max") or 0.0) and name != "mean"
         return 0.0 if is_zero else value_us / 1e6

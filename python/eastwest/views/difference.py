@@ -194,7 +194,7 @@ def compare(first: Evidence, second: Evidence) -> Difference:
 
 
 def is_whole(evidence: Evidence) -> bool:
-    """Whether a run ended because all its work was done, not at its duration or in a deadlock."""
+    """Whether a run ended because its work was done, not by its time limit or a deadlock."""
     summary = evidence.result.summary
     duration_s = evidence.time_setting("duration")
     ended_s = pick(summary, "simulated_s") or 0.0

@@ -262,7 +262,7 @@ class Points:
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """Estimates by (metric name, point number), in the units that metrics are written from.
+        """Estimates by (metric name, point number), in the unit that ``Metric.write`` needs.
 
         A point without jobs has no estimates of statistics of jobs; the rule also holds for rounds,
         flows and packets.
