@@ -139,8 +139,8 @@ def timeline(
 ) -> None:
     """Write a timeline of a result, to open in ui.perfetto.dev.
 
-    For a name that ends in .prv it writes a trace of the MPI programs for Paraver, with .pcf and
-    .row.
+    If the name of the file ends in .prv, the command writes a trace of the MPI programs for
+    Paraver, with its .pcf and .row files.
     """
     if out is not None and out.suffix == ".prv":
         typer.echo(str(paraver(Result(folder), out)))

@@ -211,7 +211,7 @@ class Processes:
                     worker.link.send(worker.task)
 
     def _replace_dead(self, worker: _Worker) -> Event:
-        """Return the event (``died`` or ``world``) for a process that ended; start another one."""
+        """Return the event (``died`` or ``world``) for a process that ended, and replace it."""
         code = worker.process.wait()
         worker.said.seek(0)
         last = worker.said.read()[-2000:].decode(errors="replace").strip()
