@@ -172,7 +172,7 @@ def _sendings(packets: list[dict[str, Any]], begin_s: float) -> list[Moment]:
     made = []
     for packet in packets:
         first = packet["hops"][0]
-        at_us = (first["arrived_s"] - begin_s) * 1e6 - first["total_us"]
+        at_us = max(0.0, (first["arrived_s"] - begin_s) * 1e6 - first["total_us"])
         kind = KINDS.get(packet["kind"], packet["kind"])
         made.append(Moment(at_us, f"{kind} created at the host (packet {packet['packet']})"))
     return made
