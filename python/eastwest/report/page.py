@@ -55,7 +55,8 @@ def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     """Write the page about results, a sweep, an optimisation or a trace; return the file's path.
 
-    Raises ``InputError`` if the folder of a sweep, an optimisation or a trace is not the only one.
+    Raises ``InputError`` if the folder of a sweep, an optimisation or a trace is not the only
+    folder.
     """
     from eastwest.optimize.folder import OptimizeResult  # noqa: PLC0415
     from eastwest.optimize.folder import read_summary as read_optimisation  # noqa: PLC0415
