@@ -23,8 +23,8 @@ class Frames:
     """Frames of one run in order of time."""
 
     def __init__(self) -> None:
+        # One thread adds frames, others read: they take this list once and do not change it.
         self._frames: list[Frame] = []
-        self._times: list[float] = []
 
     @property
     def last(self) -> Frame | None:
@@ -33,23 +33,23 @@ class Frames:
 
     def add(self, frame: Frame) -> None:
         """Add a frame; a frame at the time of the newest one replaces it."""
-        if self._times and frame["time_s"] <= self._times[-1]:
-            self._frames[-1] = merged(self._frames[-1], frame)
+        last = self.last
+        if last is not None and frame["time_s"] <= last["time_s"]:
+            self._frames[-1] = merged(last, frame)
             return
         self._frames.append(frame)
-        self._times.append(frame["time_s"])
         if len(self._frames) > _most(frame):
             self._halve()
 
     def after(self, time_s: float) -> list[Frame]:
         """Return the frames that are later than a simulated time."""
-        return self._frames[bisect_right(self._times, time_s) :]
+        frames = self._frames
+        return frames[bisect_right(frames, time_s, key=lambda frame: frame["time_s"]) :]
 
     def _halve(self) -> None:
         old = self._frames
         pairs = [merged(a, b) for a, b in zip(old[::2], old[1::2], strict=False)]
         self._frames = pairs + old[2 * len(pairs) :]
-        self._times = [frame["time_s"] for frame in self._frames]
 
 
 def _most(frame: Frame) -> int:

@@ -34,6 +34,9 @@ _FIRST_INTERVAL_S = 1e-6
 #: Largest growth of the interval between two frames.
 _GROWTH = 2.0
 _PROGRESS_WALL_S = 0.1
+#: Wall time in s from the start of a run in which frames are dense, so that a short run has whole
+#: curves: each interval is at most a hundredth of the simulated time so far.
+_DENSE_WALL_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class Watch:
 
     def _adapt(self, took: float) -> None:
         """Change the simulated time between frames, so that frames take equal wall times."""
-        ratio = self._wall_s(time.monotonic()) / max(took, 1e-9)
+        ratio = FRAME_WALL_S / max(took, 1e-9)
         self._interval *= min(_GROWTH, max(ratio, 0.02))
         self._interval = max(self._interval, 1e-9)
 
@@ -133,15 +136,7 @@ class Watch:
         """Whether a frame is sent now: at most 30 a second, and at the times that the user set."""
         if self._task.frame_s is not None:
             return at >= self._next_sent_s * (1 - 1e-12)
-        return now - self._last_sent >= self._wall_s(now)
-
-    def _wall_s(self, now: float) -> float:
-        """Return the wall time in s between two frames.
-
-        It is a hundredth of the time since the start, so that a short run has many frames, too, and
-        at most 1/30 s.
-        """
-        return min(FRAME_WALL_S, max(0.001, (now - self._begun) / 100))
+        return now - self._begun < _DENSE_WALL_S or now - self._last_sent >= FRAME_WALL_S
 
     def _send(self, frame: core.Frame) -> None:
         self._last_sent, self._unsent = time.monotonic(), None
@@ -157,6 +152,8 @@ class Watch:
 
     def _next(self, at: float) -> float:
         step = self._interval
+        if time.monotonic() - self._begun < _DENSE_WALL_S:
+            step = min(step, max(_FIRST_INTERVAL_S, at / 100))
         if self._speed is not None:
             step = min(step, self._speed * FRAME_WALL_S)
         wanted = at + step

@@ -146,8 +146,9 @@ class FabricEditor {
   }
 
   async change(topology) {
-    const before = this.topology;
-    if (await this.apply(topology)) this.undone.push(before);
+    this.undone.push(this.topology);
+    if (await this.apply(topology)) return;
+    this.undone.pop();
   }
 
   async undo() {

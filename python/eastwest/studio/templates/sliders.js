@@ -11,7 +11,7 @@ class Slider {
     this.setting = setting;
     this.path = setting.path;
     this.unit = setting.unit || "";
-    this.whole = Boolean(setting.whole);
+    this.whole = ["count", "whole number", "bytes"].includes(setting.type) || ["B", "packets", "segments"].includes(this.unit);
     const value = Number(setting.number);
     this.low = this.limit(value > 0 ? value / 10 : 0);
     this.high = this.limit(value > 0 ? value * 4 : 10);
