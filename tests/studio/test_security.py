@@ -267,9 +267,7 @@ def test_names_are_escaped_in_the_drawing_and_in_json(client: Client) -> None:
         return '"' + name.replace('"', '\\"') + '"'
 
     hosts = [*HOSTILE, "h1"]
-    cables = "".join(
-        f'[[cable]]\na = {quoted(h)}\nb = "s"\nrate = "1 Gbit/s"\n' for h in hosts
-    )
+    cables = "".join(f'[[cable]]\na = {quoted(h)}\nb = "s"\nrate = "1 Gbit/s"\n' for h in hosts)
     named = f'hosts = [{", ".join(map(quoted, hosts))}]\nswitches = ["s"]\n{cables}'
     (client.folder / "hostile.toml").write_text(named)
     text = (

@@ -52,15 +52,15 @@ class Client:
             told = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, told, answer.read())
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str, /) -> Any:
         """Return the JSON of a GET request that must be allowed."""
         answer = self.ask("GET", path)
         assert answer.status == 200, answer
         return answer.json
 
-    def post(self, path: str, **body: object) -> Any:
+    def post(self, address: str, /, **body: object) -> Any:
         """Return the JSON of a POST request that must be allowed."""
-        answer = self.ask("POST", path, body)
+        answer = self.ask("POST", address, body)
         assert answer.status == 200, answer
         return answer.json
 

@@ -12,6 +12,7 @@ import contextlib
 import shutil
 import threading
 import time
+import tomllib
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from eastwest.partial import Partial
 from eastwest.results import Result
 from eastwest.studio.refused import RefusedError
 from eastwest.studio.worker import Control, Message, Task, ended
+from eastwest.views.evidence import seconds
 
 #: Maximum number of runs that wait.
 MOST_WAITING = 8
@@ -60,6 +62,8 @@ class Run:
     version: int = 0
     readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
     stop_wanted: bool = False
+    #: Number of times that the run has paused: a step ends with a new pause.
+    pauses: int = 0
 
     def changed(self) -> None:
         """Count a change, and wake up the streams."""
@@ -272,6 +276,7 @@ class Runs:
             run.progress = message.content
         elif message.kind == "paused":
             run.state = "paused" if message.content else "running"
+            run.pauses += bool(message.content)
         elif message.kind == "end":
             self._finish(run, message.content)
             return
@@ -368,7 +373,9 @@ class Runs:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(news.wait(), _SILENCE_S)
                 news.clear()
-                # The listener's thread replaces these objects and does not change them.
+                # The listener's thread replaces these objects and does not change them. The state
+                # is read first, so that its frame comes before it.
+                present = (run.state, run.pauses)
                 end, frame, new = run.end, run.frame, run.progress
                 if frame is not None:
                     if not begun:
@@ -376,7 +383,7 @@ class Runs:
                         yield {
                             "kind": "start",
                             "links": len(frame["paused"]),
-                            "target_s": frame.get("target_s"),
+                            "target_s": target_s(run.task),
                         }
                     told = difference.of(frame, run.wall_s)
                     if told is not None:
@@ -389,9 +396,9 @@ class Runs:
                         "t": new["simulated_s"],
                         "wall": run.wall_s,
                     }
-                if run.state != state and run.state not in _ENDED:
-                    state = run.state
-                    yield {"kind": "state", "state": state}
+                if present != state and end is None:
+                    state = present
+                    yield {"kind": "state", "state": present[0]}
                 if end is not None:
                     yield {"kind": "end", **end}
                     return
@@ -411,6 +418,17 @@ class Runs:
             self._listener.join(timeout=5)
         self._child.close()
         self._scratch.close()
+
+
+def target_s(task: Task) -> float | None:
+    """Return the simulated time at which a run ends at the latest, in s; None without one."""
+    given = [value for path, value in task.overrides if path.strip() == "duration"]
+    if given:
+        return seconds(given[-1].strip().strip("\"'"))
+    try:
+        return seconds(tomllib.loads(task.source.text).get("duration"))
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _numbered(task: Task, number: int, out: Path) -> Task:

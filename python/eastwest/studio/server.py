@@ -204,7 +204,10 @@ class Api:
             ("GET", "/api/compare", self.compare),
             ("GET", "/api/difference", self.difference),
         ]
-        return [Route(path, _answering(answer, self.runs), methods=[method]) for method, path, answer in table]
+        return [
+            Route(path, _answering(answer, self.runs), methods=[method])
+            for method, path, answer in table
+        ]
 
     def index(self, _: Request) -> Response:
         """Return the page."""
@@ -439,7 +442,8 @@ def _positive(body: dict[str, Any], name: str) -> float | None:
 
 def _overrides(body: dict[str, Any]) -> core.Overrides:
     """Return the settings that a request changes."""
-    given = body.get("set") or []
+    given = body.get("set")
+    given = [] if given is None else given
     well = isinstance(given, list) and len(given) <= 200
     if not well or any(
         not isinstance(pair, list)

@@ -7,6 +7,7 @@ sends ``Message`` objects. It exits when the studio closes the pipe (see ``eastw
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import time
 from collections import deque
@@ -95,26 +96,29 @@ class Watch:
         self._paused = task.paused
         #: Simulated time at which the run pauses after a step, in s; None without a step.
         self._pause_at: float | None = None
-        self._next_sent_s = task.frame_s or 0.0
+        #: Simulated time from which the next frame may be sent, in s.
+        self._next_sent_s = 0.0
+        self._unsent: core.Frame | None = None
         now = time.monotonic()
         self._last_sent = self._last_call = self._last_progress = -1.0
         #: Wall and simulated time from which the speed counts.
         self._pace_from = (now, 0.0)
         self.first_s = 0.0
 
-    def frame(self, frame: Any) -> float:
+    def frame(self, frame: core.Frame) -> float:
         """Send a frame if one is due, wait while the run is paused, and return the next time."""
-        now, at = time.monotonic(), float(frame["time_s"])
+        at = frame["time_s"]
+        self._unsent = frame
         if self._last_call >= 0:
-            self._adapt(now - self._last_call)
+            self._adapt(time.monotonic() - self._last_call)
         if self._pause_at is not None and at >= self._pause_at * (1 - 1e-12):
             self._paused, self._pause_at = True, None
         self._obey(at)
-        if self._paused or self._is_due(at, now):
+        self._wait_for_pace(at)
+        if self._is_due(at) or self._paused:
             self._send(frame)
         if self._paused:
             self._hold(at)
-        self._wait_for_pace(at)
         self._last_call = time.monotonic()
         return self._next(at)
 
@@ -124,21 +128,23 @@ class Watch:
         self._interval *= min(_GROWTH, max(ratio, 0.02))
         self._interval = max(self._interval, 1e-9)
 
-    def _is_due(self, at: float, now: float) -> bool:
+    def _is_due(self, at: float) -> bool:
         """Whether a frame is sent now: at most 30 a second, and at the times that the user set."""
-        on_time = self._task.frame_s is None or at >= self._next_sent_s * (1 - 1e-12)
-        return on_time and now - self._last_sent >= FRAME_WALL_S
+        every = self._task.frame_s
+        if every is not None:
+            if at < self._next_sent_s * (1 - 1e-12):
+                return False
+            self._next_sent_s = (math.floor(at / every * (1 + 1e-12)) + 1) * every
+        return time.monotonic() - self._last_sent >= FRAME_WALL_S
 
-    def _send(self, frame: Any) -> None:
-        self._last_sent = time.monotonic()
-        if self._task.frame_s:
-            steps = frame["time_s"] // self._task.frame_s + 1
-            self._next_sent_s = steps * self._task.frame_s
+    def _send(self, frame: core.Frame) -> None:
+        self._last_sent, self._unsent = time.monotonic(), None
         self._link.send(Message(self._task.run, "frame", frame))
 
-    def last(self, frame: Any) -> None:
-        """Send a frame in any case."""
-        self._send(frame)
+    def finish(self) -> None:
+        """Send the last frame of the run, if it has not been sent."""
+        if self._unsent is not None:
+            self._send(self._unsent)
 
     def _next(self, at: float) -> float:
         step = self._interval
@@ -153,14 +159,12 @@ class Watch:
 
     def _wait_for_pace(self, at: float) -> None:
         """Wait until the wall time that belongs to the simulated time ``at`` at the set speed."""
-        while self._speed is not None:
+        while self._speed is not None and not self._paused:
             wall, simulated = self._pace_from
             left = wall + (at - simulated) / self._speed - time.monotonic()
             if left <= 0:
                 return
             self._obey(at, wait_s=min(left, 1.0))
-            if self._paused:
-                self._hold(at)
 
     def _hold(self, at: float) -> None:
         """Wait until the user lets the paused run go on."""
@@ -213,10 +217,12 @@ def perform(task: Task, link: Connection[Any, Any]) -> dict[str, Any]:
     watch = Watch(task, link)
     free = available_bytes()
     most = None if free is None else held_bytes() + int(_MEMORY_SHARE * free)
-    options = core.RunOptions(progress=watch, memory_bytes=most)
+    live = watch if task.live else None
+    options = core.RunOptions(progress=watch, memory_bytes=most, live=live)
     begun = time.monotonic()
     try:
         result = simulate(task.source, task.overrides, task.seed, TargetFolder(task.out), options)
+        watch.finish()
         end = of_result(result)
     except _StoppedError:
         end = ended("stopped", None)
