@@ -15,6 +15,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import shipped
+from eastwest.memory import available_bytes
 from eastwest.studio.runs import MOST_STORED, MOST_WAITING
 from studio_client import Client, studio
 
@@ -32,17 +33,20 @@ name = "many"
 kind = "poisson"
 load = "90 %"
 sizes = "web-search"
-until = "10000 s"
+flows = 1000000000
 """
+#: A scenario that needs more than 15 GB of memory.
 LARGE = """schema = 1
 [fabric]
 kind = "fat-tree"
-k = 256
+k = 148
 host_rate = "1 Gbit/s"
 uplink_rate = "1 Gbit/s"
 [[workload]]
 name = "w"
-kind = "permutation"
+kind = "stride"
+stride = 3
+count = 10
 bytes = "1 KB"
 """
 
@@ -94,7 +98,12 @@ def test_a_scenario_with_problems_fails_with_their_list(client: Client) -> None:
         assert status == 409 and "has no result" in message
 
 
+@pytest.mark.skipif(
+    (available_bytes() or 0) > 60_000_000_000, reason="the machine has enough memory for the run"
+)
 def test_a_run_that_needs_too_much_memory_is_refused(client: Client) -> None:
+    found = client.post("/api/check", text=LARGE)
+    assert found["memory_bytes"] > 15_000_000_000 and found["fabric"] is None
     end = client.end(LARGE)
     assert end["state"] == "failed" and "the run needs about" in end["error"]
 

@@ -89,7 +89,13 @@ async def _read(runs: Runs, run: Run) -> None:
     assert got[1]["d"] == [[0, 100, 0, 0], [1, 0, 100, 0]]
     merged = await anext(slow)
     assert (merged["t"], merged["d"]) == (0.999, [[0, 998, 0, 0], [1, 0, 999, 0]])
-    end = {"state": "done", "error": None, "summary": None, "digest": "x", "figures": []}
+    end: dict[str, Any] = {
+        "state": "done",
+        "error": None,
+        "summary": None,
+        "digest": "x",
+        "figures": [],
+    }
     runs._hear(Message(1, "frame", frame(1.0, [1000, 5], [0, 1000], [0, 0])))
     runs._hear(Message(1, "end", {**end, "goals": [], "wall_s": 1.0}))
     assert (await anext(slow))["d"] == [[0, 1, 0, 0], [1, 5, 1, 0]]
@@ -99,7 +105,7 @@ async def _read(runs: Runs, run: Run) -> None:
     late = [each async for each in runs.stream(1)]
     assert [each["kind"] for each in late] == ["start", "frame", "end"]
     assert late[1]["d"] == [[0, 1000, 0, 0], [1, 5, 1000, 0]]
-    await quick.aclose()
+    await quick.aclose()  # type: ignore[attr-defined]
 
 
 class _NoChild:

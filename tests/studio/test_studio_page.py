@@ -249,26 +249,17 @@ def test_the_fabric_is_edited_by_hand(chrome: Browser, client: Client) -> None:
     assert 'kind = "graph"' in (client.folder / "small.toml").read_text()
 
 
-def test_hostile_names_are_text(chrome: Browser, client: Client) -> None:
-    named = SMALL.replace('name = "incast"', f'name = "{HOSTILE}"')
-    (client.folder / "small.toml").write_text(
-        named.replace('name = "small"', f'name = "{HOSTILE}"')
-    )
+def test_hostile_texts_stay_text(chrome: Browser, client: Client) -> None:
+    named = SMALL.replace('name = "incast"', f'name = "{HOSTILE}"\n"{HOSTILE}" = 1')
+    (client.folder / "small.toml").write_text(f"# {HOSTILE}\n" + named)
+    (client.folder / "<b>x.toml").write_text(SMALL)
     opened(chrome, client)
-    chrome.script("""(async () => {
-      const area = document.getElementById('text');
-      area.value = await (await fetch('/api/file?path=small.toml', {
-        headers: {'X-Eastwest-Token': new URLSearchParams(location.search).get('token')}
-      })).json().then(file => file.text);
-      area.dispatchEvent(new Event('input'));
-    })()""")  # fmt: skip
-    until(chrome, "byTitle('No problems') || byTitle('problem')")
-    if not chrome.script("document.getElementById('go').disabled"):
-        run(chrome, 1)
-        chrome.script("document.getElementById('slow-all').click()")
-        until(chrome, "document.querySelector('#flows tbody tr')")
+    until(chrome, "document.querySelectorAll('#problems li').length > 0")
+    chrome.script("document.execCommand('selectAll')")
+    assert "onerror" in text(chrome, "#problems")
+    assert "onerror" in text(chrome, ".paint")
     assert chrome.script("document.title") == "Studio · Eastwest"
-    assert chrome.script("document.querySelectorAll('img').length") == 0
+    assert chrome.script("document.querySelectorAll('img, b.x, #files b').length") == 0
 
 
 def test_exports_are_self_contained(chrome: Browser, client: Client) -> None:

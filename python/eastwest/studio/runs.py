@@ -63,6 +63,8 @@ class Run:
     version: int = 0
     readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
     stop_wanted: bool = False
+    #: Number of times that the run has paused: a step ends with a new pause.
+    pauses: int = 0
 
     def changed(self) -> None:
         """Count a change, and wake up the streams."""
@@ -271,6 +273,7 @@ class Runs:
             run.progress = message.content
         elif message.kind == "paused":
             run.state = "paused" if message.content else "running"
+            run.pauses += bool(message.content)
         elif message.kind == "end":
             self._finish(run, message.content)
             return
@@ -368,7 +371,9 @@ class Runs:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(news.wait(), _SILENCE_S)
                 news.clear()
-                # The listener's thread replaces these objects and does not change them.
+                # The listener's thread replaces these objects and does not change them. The state
+                # is read first, so that its frame comes before it.
+                present = (run.state, run.pauses)
                 end, new = run.end, run.progress
                 for frame in run.frames.after(shown_s):
                     shown_s = frame["time_s"]
@@ -388,9 +393,9 @@ class Runs:
                         "t": new["simulated_s"],
                         "wall": run.wall_s,
                     }
-                if run.state != state and run.state not in _ENDED:
-                    state = run.state
-                    yield {"kind": "state", "state": state}
+                if present != state and end is None:
+                    state = present
+                    yield {"kind": "state", "state": present[0]}
                 if end is not None:
                     yield {"kind": "end", **end}
                     return

@@ -204,7 +204,10 @@ class Api:
             ("GET", "/api/compare", self.compare),
             ("GET", "/api/difference", self.difference),
         ]
-        return [Route(path, _answering(answer, self.runs), methods=[method]) for method, path, answer in table]
+        return [
+            Route(path, _answering(answer, self.runs), methods=[method])
+            for method, path, answer in table
+        ]
 
     def index(self, _: Request) -> Response:
         """Return the page."""

@@ -111,18 +111,18 @@ class Watch:
 
     def frame(self, frame: core.Frame) -> float:
         """Send a frame if one is due, wait while the run is paused, and return the next time."""
-        now, at = time.monotonic(), frame["time_s"]
+        at = frame["time_s"]
         self._unsent = frame
         if self._last_call >= 0:
-            self._adapt(now - self._last_call)
+            self._adapt(time.monotonic() - self._last_call)
         if self._pause_at is not None and at >= self._pause_at * (1 - 1e-12):
             self._paused, self._pause_at = True, None
         self._obey(at)
-        if self._paused or self._is_due(at, now):
+        self._wait_for_pace(at)
+        if self._is_due(at) or self._paused:
             self._send(frame)
         if self._paused:
             self._hold(at)
-        self._wait_for_pace(at)
         self._last_call = time.monotonic()
         return self._next(at)
 
@@ -132,17 +132,23 @@ class Watch:
         self._interval *= min(_GROWTH, max(ratio, 0.02))
         self._interval = max(self._interval, 1e-9)
 
-    def _is_due(self, at: float, now: float) -> bool:
-        """Whether a frame is sent now: at most 30 a second, and at the times that the user set."""
-        if self._task.frame_s is not None:
-            return at >= self._next_sent_s * (1 - 1e-12)
+    def _is_due(self, at: float) -> bool:
+        """Whether a frame is sent now.
+
+        With ``frame_s`` it is sent at these times. Else at most 30 are sent a second, and all
+        frames at the begin of the run.
+        """
+        every = self._task.frame_s
+        if every is not None:
+            if at < self._next_sent_s * (1 - 1e-12):
+                return False
+            self._next_sent_s = (math.floor(at / every * (1 + 1e-12)) + 1) * every
+            return True
+        now = time.monotonic()
         return now - self._begun < _DENSE_WALL_S or now - self._last_sent >= FRAME_WALL_S
 
     def _send(self, frame: core.Frame) -> None:
         self._last_sent, self._unsent = time.monotonic(), None
-        if self._task.frame_s:
-            steps = math.floor(frame["time_s"] / self._task.frame_s * (1 + 1e-12)) + 1
-            self._next_sent_s = steps * self._task.frame_s
         self._link.send(Message(self._task.run, "frame", frame))
 
     def finish(self) -> None:
@@ -165,14 +171,12 @@ class Watch:
 
     def _wait_for_pace(self, at: float) -> None:
         """Wait until the wall time that belongs to the simulated time ``at`` at the set speed."""
-        while self._speed is not None:
+        while self._speed is not None and not self._paused:
             wall, simulated = self._pace_from
             left = wall + (at - simulated) / self._speed - time.monotonic()
             if left <= 0:
                 return
             self._obey(at, wait_s=min(left, 1.0))
-            if self._paused:
-                self._hold(at)
 
     def _hold(self, at: float) -> None:
         """Wait until the user lets the paused run go on."""
