@@ -53,6 +53,7 @@ class Runs {
   row(run, columns) {
     const row = element("tr", run === this.present ? { class: "present" } : {});
     const box = element("input", { type: "checkbox", "aria-label": "Compare run " + run.number });
+    box.dataset.run = run.id;
     box.checked = this.checked.has(run.id);
     box.disabled = run.state !== "done";
     box.addEventListener("change", () => this.check(run.id, box.checked));
@@ -83,7 +84,8 @@ class Runs {
     if (on) this.checked.add(id);
     else this.checked.delete(id);
     while (this.checked.size > 2) this.checked.delete(this.checked.values().next().value);
-    this.show();
+    for (const box of this.table.querySelectorAll("input")) box.checked = this.checked.has(Number(box.dataset.run));
+    this.compareButton.disabled = this.differenceButton.disabled = this.checked.size !== 2;
   }
 
   /* Shows the figures of the two checked runs side by side, with their ratio. */
