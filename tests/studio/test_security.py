@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 import pytest
 
 from eastwest.errors import InputError
+from eastwest.report.page import fabric_svg
+from eastwest.report.topology import Topology, outline
 from eastwest.studio import Session
 from studio_client import Client, studio
 
@@ -262,36 +264,43 @@ HOSTILE = [
 ]
 
 
-def test_names_are_escaped_in_the_drawing_and_in_json(client: Client) -> None:
-    def quoted(name: str) -> str:
-        return '"' + name.replace('"', '\\"') + '"'
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '\\"') + '"'
 
-    hosts = [*HOSTILE, "h1"]
-    cables = "".join(f'[[cable]]\na = {quoted(h)}\nb = "s"\nrate = "1 Gbit/s"\n' for h in hosts)
-    named = f'hosts = [{", ".join(map(quoted, hosts))}]\nswitches = ["s"]\n{cables}'
-    (client.folder / "hostile.toml").write_text(named)
-    text = (
-        f"schema = 1\nname = {quoted(HOSTILE[0])}\n"
-        '[fabric]\nkind = "graph"\nfile = "hostile.toml"\n'
-        f'[[workload]]\nname = {quoted(HOSTILE[1])}\nkind = "permutation"\nbytes = "1 KB"\n'
-    )
-    answer = client.ask("POST", "/api/check", {"text": text})
-    assert answer.headers["content-type"] == "application/json"
-    found = answer.json
-    if found["problems"]:  # the simulator refuses such names itself
-        assert all(p["path"] for p in found["problems"])
-    else:
-        svg = found["fabric"]["svg"]
-        ElementTree.fromstring(svg)
-        assert "<script" not in svg and "onload='" not in svg
-    for name in HOSTILE:
-        text = TEXT.replace('"w"', quoted(name))
-        end = client.end(text)
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_escaped_in_json_and_in_reports(client: Client, name: str) -> None:
+    (client.folder / "hostile.toml").write_text(f'hosts = [{quoted(name)}]\nswitches = ["s"]\n')
+    graph = TEXT.replace('kind = "star"', 'kind = "graph"\nfile = "hostile.toml"')
+    answer = client.ask("POST", "/api/check", {"text": graph})
+    assert answer.headers["content-type"] == "application/json" and answer.json["problems"]
+    text = TEXT.replace("schema = 1", f"schema = 1\nname = {quoted(name)}")
+    for each in (text, TEXT.replace('"w"', quoted(name))):
+        run = client.start(each, replace=True, label=name)
+        end = client.stream(run)[-1]
+        row = client.get("/api/runs")[0]
+        assert row["label"].isprintable()
         if end["state"] == "done":
-            page = client.ask("GET", f"/api/runs/{client.get('/api/runs')[0]['run']}/report")
-            assert b"<script>alert" not in page.body
+            page = client.ask("GET", f"/api/runs/{run}/report")
+            assert b"<script>alert" not in page.body and b"onload='x" not in page.body
             assert "sandbox" in page.headers["content-security-policy"]
             assert "allow-same-origin" not in page.headers["content-security-policy"]
+            for story in (
+                client.get(f"/api/runs/{run}/slowest"),
+                client.post(f"/api/runs/{run}/explain", kind="link", id=0),
+                client.post(f"/api/runs/{run}/explain", kind="flow", id=0),
+            ):
+                lines = [line for section in story["sections"] for line in section["lines"]]
+                assert all(line.isprintable() for line in [story["title"], story["text"], *lines])
+
+
+def test_the_drawing_escapes_names() -> None:
+    drawn = Topology(HOSTILE, [(host, "s<w>") for host in HOSTILE])
+    names = [edge.name for edge in drawn.edges]
+    svg = fabric_svg(outline(drawn, names, names), "")
+    titles = [each.text for each in ElementTree.fromstring(svg).iter() if "title" in each.tag]
+    assert set(names) <= set(titles)
+    assert "<script" not in svg and "<w>" not in svg
 
 
 def test_the_browser_learns_the_token_from_a_file_of_this_user(client: Client) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from eastwest.run import Source
 from eastwest.studio.runs import Difference, Run, Runs
-from eastwest.studio.worker import Message, Task
+from eastwest.studio.worker import Message, Task, ended
 
 
 def frame(time_s: float, carried: list[int], drops: list[int], queue: list[int]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ async def _read(runs: Runs, run: Run) -> None:
         "figures": [],
     }
     runs._hear(Message(1, "frame", frame(1.0, [1000, 5], [0, 1000], [0, 0])))
-    runs._hear(Message(1, "end", {**end, "goals": [], "wall_s": 1.0}))
+    runs._hear(Message(1, "end", end))
     assert (await anext(slow))["d"] == [[0, 1, 0, 0], [1, 5, 1, 0]]
     assert (await anext(slow))["digest"] == "x"
     with pytest.raises(StopAsyncIteration):

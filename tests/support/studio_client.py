@@ -72,7 +72,7 @@ class Client:
 
     def start(self, text: str, **more: object) -> int:
         """Add a run and return its number."""
-        return int(self.post("/api/runs", text=text, label="run", **more)["run"])
+        return int(self.post("/api/runs", text=text, **{"label": "run", **more})["run"])
 
     def stream(self, run: int) -> list[dict[str, Any]]:
         """Return all objects of the stream of a run, which ends with the run."""

@@ -102,9 +102,14 @@ impl<'a> Running<'a> {
         };
         let asked = self.options.threads > 1 || parts.is_some();
         let why = match self.finish_on_threads(parts)? {
-            Ok(Outcome::Done(done)) => {
-                let note = Some(of_threads(&done.parallel()));
-                return Ok(Ok(Finished { results: done.into_results(), note }));
+            Ok(Outcome::Done(mut done)) => {
+                let mut note = of_threads(&done.parallel());
+                if let Some(live) = &self.live {
+                    live.show(&done.last_frame())?;
+                    note += " Only the last frame was delivered, because the checkpoint of this run \
+                             was written by a run on several threads.";
+                }
+                return Ok(Ok(Finished { results: done.into_results(), note: Some(note) }));
             }
             Ok(Outcome::Sequential(why)) => why,
             Err(error) => return Ok(Err(error)),
@@ -148,7 +153,7 @@ impl<'a> Running<'a> {
             return Err("one thread was requested");
         }
         if self.live.is_some() {
-            return Err("the state of the run is observed while it continues (option live)");
+            return Err("frames show the state of the whole run (RunOptions.live)");
         }
         if self.scenario.fidelity == Fidelity::Flow {
             return Err("no packets are simulated (fidelity = \"flow\")");

@@ -340,25 +340,43 @@ impl Network {
         true
     }
 
-    /// Returns the packets and bytes that every port has carried until `now`.
+    /// Returns the packets and bytes that every port has carried until `now`. The rest of each
+    /// message in transfer is computed anew from its rate, with rounding, so that a call may change
+    /// later events by a picosecond.
     pub fn carried(&mut self, now: Time) -> &[Carried] {
         for flow in 0..self.stream_of.len() {
-            let (conn, side) = of(self.stream_of[flow]);
+            let Some((conn, side)) = self.sender(flow) else { continue };
             let c = &mut self.conns[conn];
             let s = &mut c.streams[side];
-            if s.flow != Some(flow as u32) {
-                continue;
-            }
+            let more = s.uncounted(now);
             s.progress(now);
-            let whole = s.waiting.front().map_or(0, |m| m.train.wire);
-            let sent = whole - ((s.left / 8.0).ceil() as u64).min(whole);
-            let more = sent.saturating_sub(s.counted);
             s.counted += more;
             for &port in &c.paths[side] {
                 self.carried[port as usize].bytes += more;
             }
         }
         &self.carried
+    }
+
+    /// Returns the packets and bytes that every port has carried until `now`, like
+    /// [`Network::carried`], but without any effect on later events.
+    pub fn carried_so_far(&self, now: Time) -> Vec<Carried> {
+        let mut carried = self.carried.clone();
+        for (conn, side) in (0..self.stream_of.len()).filter_map(|flow| self.sender(flow)) {
+            let c = &self.conns[conn];
+            let more = c.streams[side].uncounted(now);
+            for &port in &c.paths[side] {
+                carried[port as usize].bytes += more;
+            }
+        }
+        carried
+    }
+
+    /// Returns the connection and the side that send the flow number `flow`; `None` if the number
+    /// is not in use.
+    fn sender(&self, flow: usize) -> Option<(usize, usize)> {
+        let (conn, side) = of(self.stream_of[flow]);
+        (self.conns[conn].streams[side].flow == Some(flow as u32)).then_some((conn, side))
     }
 
     /// Starts to record the time for which each port has each load.

@@ -86,10 +86,23 @@ impl Stream {
         self.waiting.is_empty() && self.under_way.is_empty()
     }
 
+    /// Returns the bits of the first waiting message that were sent between `since` and `now`.
+    fn sent_since(&self, now: Time) -> f64 {
+        crate::delay::bits(self.rate_bps, now.since(self.since)).min(self.left)
+    }
+
+    /// Returns the bytes of the first waiting message that were sent until `now` and that the
+    /// counters of the ports do not include yet.
+    pub fn uncounted(&self, now: Time) -> u64 {
+        let left = self.left - self.sent_since(now);
+        let whole = self.waiting.front().map_or(0, |m| m.train.wire);
+        let sent = whole - ((left / 8.0).ceil() as u64).min(whole);
+        sent.saturating_sub(self.counted)
+    }
+
     /// Subtracts the bits sent between `since` and `now` from the bits that are left to send.
     pub fn progress(&mut self, now: Time) {
-        let sent = crate::delay::bits(self.rate_bps, now.since(self.since));
-        let sent = sent.min(self.left);
+        let sent = self.sent_since(now);
         self.left -= sent;
         self.left_in_all -= sent;
         self.since = now;

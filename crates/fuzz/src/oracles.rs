@@ -11,9 +11,12 @@
 //! | conservation | between events every packet is delivered, lost, or on exactly one link |
 //! | checkpoint | run stopped, saved, loaded and continued: equal tables and summary |
 //! | threads | run on several threads, stopped, saved and continued: equal tables and summary, if the run can be partitioned |
+//! | frames | run that passes its state to a caller at random times: equal tables and summary; no counter of the state decreases, and the last state agrees with the tables |
 //! | order | scenario with the settings of each table in another order: equal tables and summary |
 //! | resolved | the resolved text reads back as an equal scenario and gives an equal run |
 //! | bounds | no message is faster than an idle path; the parts of a flow's time add up to it; counts in the summary and in the table of links agree; switches with PFC lose no packets; the times in the states of a link add up to the run's duration; energy is between ideal and always on |
+
+mod frames;
 
 use crate::generate::{Case, shuffled};
 use eastwest_engine::random::Stream;
@@ -235,6 +238,7 @@ impl Judge<'_> {
             looked.kept = self.stopped_and_gone_on(&plain, events)?;
             looked.in_parts = self.on_threads(&plain)?;
         }
+        self.observed(&plain)?;
         self.in_another_order(&plain)?;
         self.resolved(&plain)?;
         Ok(Verdict::Holds(looked))
@@ -322,6 +326,17 @@ impl Judge<'_> {
         Ok(true)
     }
 
+    /// Runs the scenario with a caller that receives the state of the run at random times.
+    fn observed(&self, expected: &End) -> Result<(), Failure> {
+        let run_s = match expected {
+            End::Done(results) => results.summary["simulated_s"].as_f64().unwrap_or(0.0),
+            _ => 1e-3,
+        };
+        let run = || frames::run(&self.case.scenario, self.seed, run_s);
+        let end = guarded("frames", run)?.map_err(fails("frames"))?;
+        same(expected, &end).map_err(fails("frames"))
+    }
+
     fn in_another_order(&self, expected: &End) -> Result<(), Failure> {
         let text = shuffled(&self.case.given, &mut Stream::new(self.seed, "order"));
         let scenario = read(&text, self.context, &[])
@@ -385,11 +400,7 @@ fn empty(scenario: &Scenario) -> World {
 /// each packet.
 fn plain(scenario: &Scenario, reference: bool) -> End {
     if scenario.fidelity == Fidelity::Flow {
-        let mut looks = 0;
-        let look = &mut |_: &_| {
-            looks += 1;
-            looks < 4
-        };
+        let look = &mut |progress: &Progress| progress.events < MOST_EVENTS;
         return match eastwest_sim::run::run(scenario, false, look) {
             Ok(results) => End::Done(Box::new(results)),
             Err(RunError::Interrupted) => End::TooLarge,
@@ -521,9 +532,12 @@ fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
     states_fill_the_time(results)
 }
 
+fn column_of<'r>(results: &'r Results, table: &str, column: &str) -> Option<&'r Column> {
+    results.tables.iter().find(|t| t.name == table).and_then(|t| t.column(column))
+}
+
 fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
-    let found = results.tables.iter().find(|t| t.name == table).and_then(|t| t.column(column));
-    match found {
+    match column_of(results, table, column) {
         Some(Column::F64(values)) => values,
         _ => &[],
     }

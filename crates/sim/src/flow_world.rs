@@ -10,7 +10,7 @@ use crate::progress::RunError;
 use crate::site::Site;
 use eastwest_engine::order::Key;
 use eastwest_fluid::delay::{PortSpec, Queue};
-use eastwest_fluid::network::{Delivered, Network, Pace};
+use eastwest_fluid::network::{Carried, Delivered, Network, Pace};
 use eastwest_fluid::transfer::Rules;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::energy::eee::StateTimes;
@@ -80,6 +80,14 @@ fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSp
     spec.collect()
 }
 
+/// Sets the counters of each link to the packets and bytes that its port has carried.
+fn count_bytes(network: &mut crate::network::Network, carried: &[Carried]) {
+    for (link, carried) in network.fabric.links.iter_mut().zip(carried) {
+        link.counters.packets = carried.packets;
+        link.counters.bytes = carried.bytes;
+    }
+}
+
 fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
     Rules {
         segment: tcp.segment,
@@ -141,7 +149,18 @@ impl FlowWorld {
             let sample =
                 if is_idle { Time::NEVER } else { self.site.probes.records.samples.next() };
             let now = arrival.min(wake).min(sample);
-            if now > self.site.until || now == Time::NEVER {
+            let horizon = self.site.until.min(self.site.next_frame());
+            if now > horizon || now == Time::NEVER {
+                if horizon < self.site.until {
+                    self.site.advance_to_frame();
+                    self.show();
+                    let proceed = look(&mut self.site);
+                    self.site.defer_frame(now);
+                    if !proceed {
+                        return Err(RunError::Interrupted);
+                    }
+                    continue;
+                }
                 self.site.network.now = self.site.until;
                 break;
             }
@@ -156,10 +175,7 @@ impl FlowWorld {
                     self.site.drivers.wakes.pop().expect("the list has a wake-up");
                 self.tell(workload, Event::Wake { token });
             } else {
-                self.count_bytes();
-                if self.sleeps {
-                    self.note_states();
-                }
+                self.settle();
                 let Site { network, probes, .. } = &mut self.site;
                 probes.records.sample(&network.fabric, now);
             }
@@ -170,7 +186,24 @@ impl FlowWorld {
                 }
             }
         }
-        self.site.drivers.stuck.take().map_or(Ok(()), Err)
+        if let Some(error) = self.site.drivers.stuck.take() {
+            return Err(error);
+        }
+        self.show();
+        Ok(())
+    }
+
+    /// Makes the frame of the current time available to the caller of the run, if frames are
+    /// requested.
+    fn show(&mut self) {
+        if self.site.requests_frames() {
+            let network = &mut self.site.network;
+            count_bytes(network, &self.net.carried_so_far(network.now));
+            if self.sleeps {
+                self.note_states();
+            }
+            self.site.show();
+        }
     }
 
     /// Describes, for an error message, the messages that have not arrived and the workloads that
@@ -186,10 +219,7 @@ impl FlowWorld {
 
     /// Returns the state of the finished run, from which the results are made.
     pub fn finish(mut self) -> Site {
-        self.count_bytes();
-        if self.sleeps {
-            self.note_states();
-        }
+        self.settle();
         self.site.approximate = Some(Approximate {
             overflows: self.net.overflows(),
             ports: self.net.overflows_of().iter().filter(|&&n| n > 0).count(),
@@ -197,12 +227,13 @@ impl FlowWorld {
         self.site
     }
 
-    /// Copies the bytes that each port of the fluid network has sent to the counters of its link.
-    fn count_bytes(&mut self) {
-        let carried = self.net.carried(self.site.network.now);
-        for (link, carried) in self.site.network.fabric.links.iter_mut().zip(carried) {
-            link.counters.packets = carried.packets;
-            link.counters.bytes = carried.bytes;
+    /// Copies the bytes that each port has carried to its link, and records the times in each power
+    /// state.
+    fn settle(&mut self) {
+        let network = &mut self.site.network;
+        count_bytes(network, self.net.carried(network.now));
+        if self.sleeps {
+            self.note_states();
         }
     }
 

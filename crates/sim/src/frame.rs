@@ -35,6 +35,11 @@ impl Site {
         }
     }
 
+    /// Whether the caller of the run requests frames.
+    pub(crate) fn requests_frames(&self) -> bool {
+        self.frames.is_some()
+    }
+
     /// Returns the time of the next frame; [`Time::NEVER`] if none is requested.
     pub(crate) fn next_frame(&self) -> Time {
         self.frames.as_ref().map_or(Time::NEVER, |frames| frames.next)
@@ -94,8 +99,9 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Returns the frame of a run at its current simulated time.
-    fn of(site: &Site) -> Frame {
+    /// Returns the frame of a run at its current simulated time. All departures that are due by now
+    /// must have been executed ([`Fabric::settle`](eastwest_network::fabric::Fabric::settle)).
+    pub(crate) fn of(site: &Site) -> Frame {
         let (fabric, records, now) = (&site.network.fabric, &site.probes.records, site.network.now);
         let links = fabric.links.len();
         let mut frame = Frame {

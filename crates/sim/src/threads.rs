@@ -11,6 +11,7 @@ mod windows;
 pub use mode_chooser::{Clock, TrialTimes};
 pub use watch::{PartsSnapshot, Request, Watcher};
 
+use crate::frame::Frame;
 use crate::parts::lookahead;
 use crate::plan::{Plan, Transport, WorkloadPlan};
 use crate::results::Results;
@@ -97,6 +98,13 @@ impl Finished {
     /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         self.world.progress()
+    }
+
+    /// Returns the frame at the end of the run.
+    pub fn last_frame(&mut self) -> Frame {
+        let network = &mut self.world.site.network;
+        network.fabric.settle(network.now);
+        Frame::of(&self.world.site)
     }
 
     /// Returns the statistics of the partitioned execution.

@@ -29,8 +29,10 @@ _EXAMPLES = {
     "share": "0.1",
 }
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-#: Types of settings whose values are texts with names of hosts or of cables between nodes.
-_NODES = {"hosts", "places"}
+#: Types of settings whose values are texts with names of hosts.
+_HOSTS = {"hosts", "places"}
+#: Begin of the explanation of settings of the type ``name`` whose value is the name of a host.
+_HOST_DOCS = ("Host ", "Sending host", "Receiving host")
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ def _values(found: Scan, key: Key, shown: str) -> Iterator[Item]:
         for value in ("true", "false"):
             detail = "default" if value == default else ""
             yield Item(value, value, key["doc"], detail, value != default)
-    elif kind in _NODES:
+    elif kind in _HOSTS or key["doc"].startswith(_HOST_DOCS):
         for name in _hosts(found):
             yield Item(name, toml(name), key["doc"], "host")
     elif kind in {"table"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +20,8 @@ from eastwest.units import clean
 #: Maximum number of nodes of a fabric that the page can edit.
 MOST_NODES = 64
 _MOST_CABLES = 4096
-_LONGEST_NAME = 100
+#: A name of a node, as topology files allow it.
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,60}")
 #: First line of topology files that the studio may replace.
 _OURS = "# Written by eastwest studio, which replaces this file when the fabric is edited."
 _RATES = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"))
@@ -102,13 +104,13 @@ def _names(topology: dict[str, Any], key: str) -> list[str]:
     names = topology.get(key)
     if not isinstance(names, list) or not all(_is_name(name) for name in names):
         raise RefusedError(
-            400, f"{key}: expected names of 1 to {_LONGEST_NAME} characters that can be printed"
+            400, f"{key}: expected names of 1 to 60 letters, digits, '.', '_' and '-'"
         )
     return names
 
 
 def _is_name(name: object) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def _cable(cable: object, nodes: set[str]) -> str:

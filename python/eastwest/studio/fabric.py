@@ -11,7 +11,7 @@ from eastwest.studio.editing import MOST_NODES, own_file
 from eastwest.studio.files import Folder, Text
 
 #: Maximum number of cables of a fabric that is drawn.
-_MOST_CABLES = 50_000
+_MOST_CABLES = 20_000
 #: Most memory in bytes that the names and cables of a drawn fabric may need in a run.
 _MOST_MEMORY = 200_000_000
 

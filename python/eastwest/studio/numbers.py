@@ -22,11 +22,27 @@ def numbers(resolved: dict[str, Any], text: str) -> list[dict[str, Any]]:
     kinds = dict(_leaves(resolved, ()))
     rows = []
     for steps, value in kinds.items():
-        row = _row(steps, value, kinds, found)
+        given = _in_text(steps, kinds, found)
+        row = None if given is None else _row(steps, given, value, kinds, found)
         if row is not None:
             rows.append(row)
     rows.sort(key=lambda row: not row["explicit"])
     return rows[:_MOST]
+
+
+def _in_text(steps: Steps, kinds: dict[Steps, Any], found: Scan) -> Steps | None:
+    """Return the steps to a setting in the text, in which lists may lack resolved tables.
+
+    None if the text has no such table: its settings have no path.
+    """
+    if len(steps) < 3 or not isinstance(steps[1], int):
+        return steps
+    name = kinds.get((*steps[:2], "name"))
+    numbered = {place[1] for place in found.tables if len(place) == 2 and place[0] == steps[0]}
+    named = [n for n in numbered if found.value_of((steps[0], n, "name")) == name]
+    if not named and steps[1] in numbered and found.value_of((*steps[:2], "name")) is None:
+        named = [steps[1]]
+    return (steps[0], named[0], *steps[2:]) if named else None
 
 
 def _leaves(tree: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
@@ -40,8 +56,14 @@ def _leaves(tree: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
         yield steps, tree
 
 
-def _row(steps: Steps, value: Any, kinds: dict[Steps, Any], found: Scan) -> dict[str, Any] | None:
-    """Return the row of a setting; None if it is no number."""
+def _row(
+    steps: Steps, given: Steps, value: Any, kinds: dict[Steps, Any], found: Scan
+) -> dict[str, Any] | None:
+    """Return the row of a setting; None if it is no number.
+
+    ``given`` are the steps to the setting in the text, and ``steps`` those in the resolved
+    scenario.
+    """
     bound = None if isinstance(value, bool) else Bound.read(value)
     if bound is None or steps == ("schema",) or any("." in str(step) for step in steps):
         return None
@@ -49,9 +71,9 @@ def _row(steps: Steps, value: Any, kinds: dict[Steps, Any], found: Scan) -> dict
     if key is None or key["type"] in {"name", "choice", "file", "hosts", "places"}:
         return None
     factor = unit_size(bound)
-    place = found.values.get(steps)
+    place = found.values.get(given)
     return {
-        "path": ".".join(map(str, steps)),
+        "path": ".".join(map(str, given)),
         "line": place.line if place else None,
         "type": key["type"],
         "value": toml(value),

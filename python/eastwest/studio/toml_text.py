@@ -60,6 +60,11 @@ class Scan:
                 steps = place.steps
         return steps
 
+    @property
+    def tables(self) -> set[Steps]:
+        """Steps to each table of the text that has a header, a key or braces of its own."""
+        return {p.steps for p in self.places if p.kind in {"header", "key", "inline"}}
+
     def keys_of(self, table: Steps) -> set[str]:
         """Return the names of the keys that the text has in a table."""
         size = len(table)

@@ -2,7 +2,10 @@
 //! against the counters, pauses that have not ended, and the shares of ports in the rows.
 
 use crate::dcb::ring;
-use crate::harness::{Outcome, attempt, context_with, finish, outcome, scenario, scenario_in};
+use crate::harness::{
+    Outcome, attempt, context_with, finish, observed, outcome, scenario, scenario_in,
+};
+use eastwest_types::{Span, Time};
 
 /// Returns (link, priority, begin, end, cause of the end) of every logged pause; times are in
 /// seconds.
@@ -71,6 +74,30 @@ fn pauses_add_up_to_what_the_ports_count() {
     }
     let reference = attempt(&scenario(&all, &[]), true).expect("it finishes");
     assert_eq!(reference.table_text("pauses"), logged.table_text("pauses"));
+}
+
+#[test]
+fn frames_show_the_pauses_of_the_table() {
+    let of = scenario(&thin("[measure]\npauses = '*'\n"), &[]);
+    let plain = finish(&of);
+    let step = Span::from_ps(123_457);
+    let (done, frames) = observed(&of, Time::ZERO, &mut |frame| frame.progress.now + step);
+    assert_eq!(done.table_text("pauses"), plain.table_text("pauses"));
+    assert_eq!(done.digest(), plain.digest());
+    let rows = pauses(&done);
+    let ps = |seconds: f64| (seconds * 1e12).round() as u64;
+    let mut paused = 0;
+    for frame in &frames {
+        let now = frame.progress.now.0;
+        for link in 0..frame.paused.len() as u64 {
+            let at =
+                |r: &&(u64, u64, f64, f64, String)| r.0 == link && ps(r.2) <= now && now < ps(r.3);
+            let is_paused = rows.iter().find(at).is_some();
+            assert_eq!(frame.paused[link as usize] == 1, is_paused, "link {link} at {now} ps");
+            paused += u64::from(is_paused);
+        }
+    }
+    assert!(paused > 100 && paused < frames.len() as u64, "{paused} of {}", frames.len());
 }
 
 #[test]

@@ -1,10 +1,15 @@
 //! Test harness: runs scenario texts and reads their results.
 
 use eastwest_measure::table::Column;
+use eastwest_sim::flow_world::FlowWorld;
+use eastwest_sim::frame::Frame;
+use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::run::run;
-use eastwest_sim::scenario::{Context, Scenario, read};
-use eastwest_sim::world::RunError;
+use eastwest_sim::scenario::{Context, Fidelity, Scenario, read};
+use eastwest_sim::site::Site;
+use eastwest_sim::world::{RunError, World};
+use eastwest_types::Time;
 use std::path::{Path, PathBuf};
 
 /// Returns the root folder of the repository.
@@ -57,6 +62,39 @@ pub struct Outcome(pub Results);
 /// Runs a scenario to the end; `reference` forces the ports into the two-event mode.
 pub fn attempt(scenario: &Scenario, reference: bool) -> Result<Outcome, RunError> {
     run(scenario, reference, &mut |_| true).map(Outcome)
+}
+
+/// Runs a scenario that must finish, and requests its frames: the first at time `first`, and after
+/// each frame one at the time that `next` returns. Returns the results and all frames.
+pub fn observed(
+    scenario: &Scenario,
+    first: Time,
+    next: &mut dyn FnMut(&Frame) -> Time,
+) -> (Outcome, Vec<Frame>) {
+    let mut frames = Vec::new();
+    let mut look = |site: &mut Site| {
+        if let Some(frame) = site.take_frame() {
+            site.set_next_frame(next(&frame));
+            frames.push(frame);
+        }
+        true
+    };
+    let plan = Plan::new(scenario).unwrap_or_else(|p| panic!("{p:?}"));
+    let site = if scenario.fidelity == Fidelity::Flow {
+        let mut world = FlowWorld::new(plan).expect("routes");
+        world.site_mut().request_frames(first);
+        world.run(&mut look).unwrap_or_else(|e| panic!("{}: {e}", scenario.name));
+        look(world.site_mut());
+        world.finish()
+    } else {
+        let mut world = World::new(plan).expect("routes");
+        world.site_mut().request_frames(first);
+        let ended = world.run(&mut |world| look(world.site_mut()));
+        ended.unwrap_or_else(|e| panic!("{}: {e}", scenario.name));
+        look(world.site_mut());
+        world.into()
+    };
+    (Outcome(Results::new(site)), frames)
 }
 
 /// Runs a scenario that must finish, and returns its results.

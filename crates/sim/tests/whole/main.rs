@@ -16,6 +16,7 @@ mod flow_mode;
 mod flow_parts;
 mod flow_samples;
 mod flow_times;
+mod frames;
 mod harness;
 mod hdfs;
 mod incast;
