@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated
 
 import typer
@@ -33,4 +34,5 @@ def studio(
     """Edit, run, watch and explain scenarios in a page that only this machine serves."""
     from eastwest.studio.serving import serve  # noqa: PLC0415  slow to load
 
-    serve(file, port=port, browser=open_page, say=typer.echo)
+    with contextlib.suppress(KeyboardInterrupt):  # the usual end of this command
+        serve(file, port=port, browser=open_page, say=typer.echo)

@@ -108,13 +108,15 @@ class Watch:
         self._pace_from = (now, 0.0)
         self.first_s = 0.0
         self._begun = now
+        self._last_at = 0.0
 
     def frame(self, frame: core.Frame) -> float:
         """Send a frame if one is due, wait while the run is paused, and return the next time."""
         at = frame["time_s"]
         self._unsent = frame
         if self._last_call >= 0:
-            self._adapt(time.monotonic() - self._last_call)
+            self._adapt(time.monotonic() - self._last_call, at - self._last_at)
+        self._last_at = at
         if self._pause_at is not None and at >= self._pause_at * (1 - 1e-12):
             self._paused, self._pause_at = True, None
         self._obey(at)
@@ -126,11 +128,13 @@ class Watch:
         self._last_call = time.monotonic()
         return self._next(at)
 
-    def _adapt(self, took: float) -> None:
-        """Change the simulated time between frames, so that frames take equal wall times."""
-        ratio = FRAME_WALL_S / max(took, 1e-9)
-        self._interval *= min(_GROWTH, max(ratio, 0.02))
-        self._interval = max(self._interval, 1e-9)
+    def _adapt(self, took_s: float, simulated_s: float) -> None:
+        """Change the simulated time between frames, so that frames take equal wall times.
+
+        The simulation took ``took_s`` of wall time for the last ``simulated_s``.
+        """
+        ratio = FRAME_WALL_S / max(took_s, 1e-9)
+        self._interval = max(simulated_s * min(_GROWTH, max(ratio, 0.02)), 1e-9)
 
     def _is_due(self, at: float) -> bool:
         """Whether a frame is sent now.
