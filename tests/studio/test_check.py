@@ -164,9 +164,9 @@ def test_every_number_of_a_shipped_scenario_can_be_set(name: str, tmp_path: Path
         value = number if row["unit"] is None else f'"{number} {row["unit"]}"'
         assert row["min"] is None or row["min"] <= row["number"] * (1 + 1e-12), row
         assert row["max"] is None or row["number"] <= row["max"] * (1 + 1e-12), row
-        again = core.check(
-            text, str(tmp_path), str(shipped.DATA), [(row["path"], value)]
-        )["problems"]
+        again = core.check(text, str(tmp_path), str(shipped.DATA), [(row["path"], value)])[
+            "problems"
+        ]
         assert again == [], row
 
 

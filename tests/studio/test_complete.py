@@ -90,7 +90,14 @@ def test_the_best_completions_come_first(marked: str, first: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "marked",
-    ["# fab|", 'name = "a # |"', "[fabric]\nkind = 'star' # |", "nothing = |", "x.y.z = |", "zzzzz|"],
+    [
+        "# fab|",
+        'name = "a # |"',
+        "[fabric]\nkind = 'star' # |",
+        "nothing = |",
+        "x.y.z = |",
+        "zzzzz|",
+    ],
 )
 def test_places_without_completions(marked: str) -> None:
     assert labels(marked) == []
@@ -120,7 +127,7 @@ def test_keys_fit_to_the_kind_of_their_table() -> None:
         ("[fabric]\nki|nd = 3", "kind", "[fabric]\nkind =  = 3"),
         ("[fabric]\nho|", "hosts_per_leaf", "[fabric]\nhosts_per_leaf = "),
         ('[tcp]\nmin_rto = "1|0"', "10 ms", '[tcp]\nmin_rto = "10 ms"'),
-        (f'{FABRIC}queue.ki|', "kind", f"{FABRIC}queue.kind = "),
+        (f"{FABRIC}queue.ki|", "kind", f"{FABRIC}queue.kind = "),
         ('x = "é😀"\n[fabric]\nkind = "fa|"', "fat-tree", 'x = "é😀"\n[fabric]\nkind = "fat-tree"'),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from eastwest.run import Source
 from eastwest.studio.runs import Difference, Run, Runs
-from eastwest.studio.worker import Message, Task, ended
+from eastwest.studio.worker import Message, Task
 
 
 def frame(time_s: float, carried: list[int], drops: list[int], queue: list[int]) -> dict[str, Any]:

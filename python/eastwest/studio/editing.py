@@ -94,7 +94,7 @@ def topology_text(topology: object) -> str:
         raise RefusedError(400, f"topology: at most {MOST_NODES} nodes can be edited here")
     if not isinstance(cables, list) or len(cables) > _MOST_CABLES:
         raise RefusedError(400, f"cables: expected a list of at most {_MOST_CABLES} cables")
-    nodes = {*hosts, *switches}
+    nodes = [*hosts, *switches]
     lines = [_OURS, f"hosts = {toml(hosts)}", f"switches = {toml(switches)}", ""]
     lines += [_cable(cable, nodes) for cable in cables]
     return "\n".join(lines) + "\n"
@@ -113,9 +113,9 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
-def _cable(cable: object, nodes: set[str]) -> str:
+def _cable(cable: object, nodes: list[str]) -> str:
     """Return a cable as a table of the topology file."""
-    if not isinstance(cable, dict) or {cable.get("a"), cable.get("b")} - nodes:
+    if not isinstance(cable, dict) or any(cable.get(end) not in nodes for end in ("a", "b")):
         raise RefusedError(400, "cables: a cable has two ends, a and b, which are nodes")
     bits = _positive(cable, "rate_bps")
     delay = _positive(cable, "delay_us", least=0)

@@ -6,6 +6,7 @@ import contextlib
 import html
 import os
 import secrets
+import signal
 import socket
 import threading
 import time
@@ -124,6 +125,20 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, runs: Runs) -> None:
         super().__init__(config)
         self._runs = runs
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End the server at Ctrl-C and SIGTERM, which are its regular ends, without an error."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        ends = (signal.SIGINT, signal.SIGTERM)
+        before = {each: signal.signal(each, self.handle_exit) for each in ends}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop all runs, so that their streams end, and close the server."""

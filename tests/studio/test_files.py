@@ -1,0 +1,86 @@
+"""Scenario files of the studio: list, read and write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eastwest import shipped
+from eastwest.studio.files import MOST_FILES, Folder
+from eastwest.studio.refused import RefusedError
+from studio_client import Client
+
+TEXT = 'schema = 1\n[fabric]\nkind = "star"\n[[workload]]\nkind = "stride"\n'
+
+
+def test_a_file_is_written_and_read(client: Client) -> None:
+    made = client.ask("PUT", "/api/file", {"path": "new.toml", "text": TEXT, "hash": None}).json
+    found = client.get("/api/file?path=new.toml")
+    assert found == {"path": "new.toml", "shipped": None, "text": TEXT, "hash": made["hash"]}
+    body = {"path": "new.toml", "text": f"{TEXT}# é\n", "hash": made["hash"]}
+    changed = client.ask("PUT", "/api/file", body).json
+    assert (client.folder / "new.toml").read_text(encoding="utf-8") == f"{TEXT}# é\n"
+    assert client.get("/api/file?path=new.toml")["hash"] == changed["hash"] != made["hash"]
+
+
+def test_changes_of_others_are_not_overwritten(client: Client) -> None:
+    file = client.folder / "shared.toml"
+    body = {"path": "shared.toml", "text": TEXT, "hash": None}
+    known = client.ask("PUT", "/api/file", body).json["hash"]
+    assert client.refused("PUT", "/api/file", body)[0] == 409  # it exists now
+    file.write_text("# of another program\n")
+    status, message = client.refused("PUT", "/api/file", {**body, "hash": known})
+    assert status == 409 and "was changed by another program" in message
+    file.unlink()
+    status, message = client.refused("PUT", "/api/file", {**body, "hash": known})
+    assert status == 409 and "was removed by another program" in message
+
+
+@pytest.mark.parametrize("name", ["none/x.toml", "x.toml/y.toml"])
+def test_a_file_needs_a_folder(client: Client, name: str) -> None:
+    (client.folder / "x.toml").write_text(TEXT)
+    status, _ = client.refused("PUT", "/api/file", {"path": name, "text": TEXT, "hash": None})
+    assert status == 400
+
+
+def test_missing_and_unreadable_files(client: Client) -> None:
+    assert client.refused("GET", "/api/file?path=none.toml")[0] == 404
+    assert client.refused("GET", "/api/file?shipped=none")[0] == 404
+    assert client.refused("GET", "/api/file?shipped=../first")[0] == 404
+    assert client.refused("GET", "/api/file")[0] == 400
+    (client.folder / "latin.toml").write_bytes(b"# \xe9\n")
+    assert client.refused("GET", "/api/file?path=latin.toml")[0] == 400
+    (client.folder / "big.toml").write_bytes(b"#" * 1_000_001)
+    assert client.refused("GET", "/api/file?path=big.toml")[0] == 413
+
+
+def test_the_state_lists_scenarios_only(client: Client) -> None:
+    (client.folder / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    (client.folder / "sub").mkdir()
+    (client.folder / "sub" / "a.toml").write_text(TEXT)
+    (client.folder / ".hidden").mkdir()
+    (client.folder / ".hidden" / "b.toml").write_text(TEXT)
+    state = client.get("/api/state")
+    assert "sub/a.toml" in state["files"]
+    assert not {"pyproject.toml", ".hidden/b.toml"} & {*state["files"]}
+    assert [each["name"] for each in state["shipped"]] == shipped.names()
+    assert all(each["about"] for each in state["shipped"])
+    assert state["opened"]["shipped"] == "first" and state["opened"]["text"]
+    for name in shipped.names():
+        assert client.get(f"/api/file?shipped={name}")["shipped"] == name
+
+
+def test_the_list_is_short(tmp_path: Path) -> None:
+    for number in range(MOST_FILES + 10):
+        (tmp_path / f"s{number}.toml").write_text(TEXT)
+    assert len(Folder(tmp_path).listed()) == MOST_FILES
+
+
+def test_a_link_within_the_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real.toml").write_text(TEXT)
+    (tmp_path / "link.toml").symlink_to("real.toml")
+    folder = Folder(tmp_path)
+    assert folder.read("link.toml").text == TEXT
+    with pytest.raises(RefusedError, match="exists already"):
+        folder.write("link.toml", "", None)
