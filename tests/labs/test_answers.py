@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from fractions import Fraction
@@ -68,12 +69,40 @@ def time(bits: Fraction | int, rate: int) -> Fraction:
     return Fraction(bits) * 10**12 / rate
 
 
-#: Closed forms of the predictions, in the smallest unit of their kind (ps, bit/s, B).
+def asleep_share(gap_us: float, frame_us: float, falls_us: float, wakes_us: float) -> Fraction:
+    """Return the energy of a sleeping link in % of an awake link (Herrería-Alonso et al. 2012)."""
+    off = gap_us * math.exp(-falls_us / gap_us)
+    saved = 0.9 * (1 - frame_us / gap_us) * off / (off + falls_us + wakes_us)
+    return Fraction(100 * (1 - saved))
+
+
+#: Share of a host's flow at the first port of the ring: the solution of a = 1 / (1 + a).
+GOLDEN = (math.sqrt(5) - 1) / 2
+FRAME_10G = time(WIRE * 8, 10 * GBPS)
 READ = time(32 * (14_000 + 10 * (52 + 38)) * 8, 10 * GBPS)
+COPY = Fraction(20_000_000) * WIRE / MSS
+#: Closed forms of the predictions, in the smallest unit of their kind (ps, bit/s, B).
 CLOSED_FORMS: dict[tuple[int, str], Fraction] = {
     (1, "q1"): READ,
     (1, "q2"): Fraction(32 * (14_000 + 10 * 52)),
     (1, "q3"): Fraction(32 * 14_000 * 8) * 10**12 / (200 * MS + READ),
+    (2, "q1"): time(1000 * WIRE * 8, GBPS),
+    (2, "q2"): Fraction(GBPS * 4 * 20, 8 * 10**6),
+    (2, "q7"): Fraction(600 * US) / time(WIRE * 8, GBPS),
+    (3, "q1"): Fraction(10 * GBPS * 85, 10**6) / 7 / 8 / PACKET,
+    (3, "q2"): 65 * FRAME_10G,
+    (3, "q3"): Fraction(15, 16) ** 10,
+    (3, "q11"): Fraction(71 + 10, 2),
+    (4, "q1"): time(COPY * 8, 10 * GBPS),
+    (4, "q2"): 100 * Fraction(math.factorial(4), 4**4),
+    (4, "q3"): 4 * (1 - Fraction(3, 4) ** 4),
+    (4, "q10"): time(COPY * 8, 2_500 * MBPS),
+    (5, "q1"): Fraction(40 * GBPS * (2 * 1000 + 3072), 8 * 10**9) + 2 * WIRE + 84 + PACKET,
+    (5, "q8"): time((75_000 - 11_000) * 8, 1) / Fraction(10 * GBPS - GOLDEN * 10 * GBPS),
+    (6, "q1"): 100 * FRAME_10G / (FRAME_10G + 4_480_000 + 2_880_000),
+    (6, "q2"): 10 + 90 * FRAME_10G / (20 * US),
+    (6, "q3"): asleep_share(20, float(FRAME_10G) / US, 2.88, 4.48),
+    (6, "q7"): Fraction(4 * 4_480_000 + 4 * 5_500_000),
 }
 
 

@@ -38,12 +38,16 @@ def _metrics(
     return found
 
 
-def _metrics_of(scenario: str, settings: Mapping[str, Setting], seed: int) -> dict[str, float]:
+def metrics_of(scenario: str, settings: Mapping[str, Setting], seed: int) -> dict[str, float]:
+    """Return the metrics of a run, and numbers of the table ``links`` as ``links.LINK.COLUMN``."""
     return _metrics(scenario, tuple(settings.items()), seed)
 
 
 def answer(question: Question, seed: int) -> Fraction:
-    """Return the measured answer to a question with a number, in the smallest unit of its kind."""
+    """Return the measured answer to a question with a number, in the smallest unit of its kind.
+
+    ``seed`` is the seed of the runs for which the question names none.
+    """
     assert question.band is not None
     each = [_number(run, question.band, seed) for run in question.runs]
     if question.combine == "ratio":
@@ -53,7 +57,7 @@ def answer(question: Question, seed: int) -> Fraction:
 
 
 def _number(run: Run, band: Band, seed: int) -> Fraction:
-    metrics = _metrics_of(run.scenario, run.set, seed)
+    metrics = metrics_of(run.scenario, run.set, seed if run.seed is None else run.seed)
     name = full(run.metric, metrics)
     kind, scale = unit_of(name)
     of_share = band.kind == "share" and not kind
@@ -77,7 +81,7 @@ def missed(trial: Trial, bound: Bound) -> str:
     for seed in trial.seeds:
         settings = {**trial.set, trial.setting: setting(bound)}
         try:
-            metrics = _metrics_of(trial.scenario, settings, seed)
+            metrics = metrics_of(trial.scenario, settings, seed)
         except (core.scenario_error(), core.run_error()) as error:
             return f"the scenario cannot run with this value: {in_one_line(error, 1)}"
         for entry in evaluate.of_run(goals, metrics):

@@ -38,6 +38,8 @@ class Run:
     set: Mapping[str, Setting]
     #: Name of a metric of the summary, or ``links.LINK.COLUMN``: a number of the table ``links``.
     metric: str
+    #: Seed of the run; None: the answer is right for every seed of the tests.
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def _question(given: Mapping[str, Any], scenario: str) -> Question:
         given.get("choices", {}),
         given.get("right", ""),
         tuple(
-            Run(run.get("scenario", scenario), run.get("set", {}), run["metric"])
+            Run(run.get("scenario", scenario), run.get("set", {}), run["metric"], run.get("seed"))
             for run in given.get("run", [])
         ),
         given.get("combine", ""),
