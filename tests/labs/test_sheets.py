@@ -55,6 +55,17 @@ def test_a_sheet_begins_its_own_lab_and_checks_it() -> None:
         assert ["eastwest", "studio", scenario] in commands
 
 
+@pytest.mark.parametrize("number", sheet.numbers())
+def test_the_times_of_the_parts_add_up(number: int) -> None:
+    text = lab_pages.page_of(number).read_text("utf-8")
+    header = re.search(r"^(\d+) minutes: (\d+) to read, (.*)\.$", text, re.MULTILINE)
+    assert header is not None
+    parts = sum(map(int, re.findall(r"^##.*\((\d+) minutes\)$", text, re.MULTILINE)))
+    rest = sum(map(int, re.findall(r"\d+", header[3])))
+    assert int(header[1]) == sheet.load(number).minutes
+    assert int(header[2]) + parts == int(header[2]) + rest == int(header[1])
+
+
 def test_the_further_sender_of_lab_3_is_a_valid_table() -> None:
     text = lab_pages.page_of(3).read_text("utf-8")
     (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)

@@ -74,8 +74,8 @@ def lab_start(
     for path in answers.start(chosen, folder):
         typer.echo(clean(str(path), 400))
     typer.echo(
-        f"next: read docs/labs, open the scenario in the studio, write answers-{lab}.toml, then "
-        f"eastwest lab check {lab} answers-{lab}.toml"
+        f"next: follow the sheet of lab {lab} (documentation, Labs), write your answers into "
+        f"answers-{lab}.toml, then: eastwest lab check {lab} answers-{lab}.toml"
     )
 
 

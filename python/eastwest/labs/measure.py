@@ -20,7 +20,7 @@ from eastwest.sweep.words import full, shown, unit_of
 _SMALLEST = {"time": "ps", "rate": "bit/s", "size": "B", "packets": "packets", "share": "%"}
 
 
-@functools.lru_cache(maxsize=2000)
+@functools.lru_cache(maxsize=256)
 def _metrics(
     scenario: str, settings: tuple[tuple[str, Setting], ...], seed: int
 ) -> dict[str, float]:
