@@ -22,6 +22,8 @@ SEEDS = (1, 2, 3)
 #: Least distance of a right answer from the edges of its band, as a share of the band's width.
 MARGIN = Fraction(1, 10)
 LABS = [sheet.load(number) for number in sheet.numbers()]
+#: Questions whose runs take a second or more.
+SLOW = {(4, "q8"), (5, "q6"), (6, "q8")}
 ASKED = [(lab, question) for lab in LABS for question in lab.questions]
 
 
@@ -31,7 +33,11 @@ def named(value: object) -> str:
 
 def of(*wanted: Kind) -> pytest.MarkDecorator:
     """Run a test for each question of some kinds."""
-    chosen = [(lab, question) for lab, question in ASKED if question.kind in wanted]
+    chosen = [
+        pytest.param(lab, question, marks=[pytest.mark.slow] * ((lab.number, question.id) in SLOW))
+        for lab, question in ASKED
+        if question.kind in wanted
+    ]
     return pytest.mark.parametrize(("lab", "question"), chosen, ids=named)
 
 

@@ -12,7 +12,7 @@ import pytest
 from command_line import invoke
 from eastwest import shipped
 from eastwest.cli.guard import BAD_INPUT, MISSED
-from eastwest.labs import answers, sheet
+from eastwest.labs import answers, measure, sheet
 
 PAGE_1 = {
     "q1": "381 us",
@@ -144,6 +144,17 @@ def test_a_damaged_file_does_not_stop_the_others(here: Path) -> None:
         "given": "381 us",
         "said": "",
     }
+
+
+def test_a_scenario_of_the_student_does_not_change_the_check(here: Path) -> None:
+    invoke("lab", "start", "1")
+    text = (here / "lab-1-incast.toml").read_text().replace("256 KB", "1 MB")
+    for name in ("lab-1-incast.toml", "lab-1-incast"):
+        (here / name).write_text(text)
+    fill("a.toml", "Ada", q9="300 KB")
+    measure._metrics.cache_clear()
+    code, out, _ = invoke("lab", "check", "1", "a.toml")
+    assert code == MISSED and "10 of 11 right" in out
 
 
 def test_a_folder_without_answers_is_an_error(here: Path) -> None:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from fractions import Fraction
 
-from eastwest import core
+from eastwest import core, shipped
 from eastwest.errors import in_one_line
 from eastwest.goals import evaluate, form
 from eastwest.labs.sheet import Band, Question, Run, Trial
@@ -26,9 +26,12 @@ def _metrics(
 ) -> dict[str, float]:
     """Return the metrics of a run, and numbers of the table ``links`` as ``links.LINK.COLUMN``.
 
-    Results are kept, because a class gives equal answers to a question.
+    The scenario is the shipped one, also if the working directory has a file of this name. Results
+    are kept, because a class gives equal answers to a question.
     """
-    raw, summary = measured(load_source(scenario), as_overrides(dict(settings)), seed)
+    path = shipped.find(scenario)
+    assert path is not None, scenario
+    raw, summary = measured(load_source(path), as_overrides(dict(settings)), seed)
     found = metrics_in(summary)
     for row in frame(raw["tables"]["links"]).iter_rows(named=True):
         link = f"{row['src']}->{row['dst']}"
