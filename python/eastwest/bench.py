@@ -35,7 +35,7 @@ class Measurement(TypedDict):
 class BenchError(Exception):
     """Error of a benchmark; ``code`` is the exit code for the command.
 
-    It is 2 for an unknown scenario, 3 if digests differ, and otherwise the exit code of the run.
+    The code is 2 for an unknown scenario, 3 if digests differ, otherwise the exit code of the run.
     """
 
     def __init__(self, message: str, code: int) -> None:
@@ -47,8 +47,8 @@ def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -
     """Return the runs of median wall time on one thread and on ``threads`` threads, in this order.
 
     The scenario is run ``rounds`` times on each number of threads, alternately, so that other load
-    on the machine affects both alike. Raises ``BenchError`` as ``measure`` does, and with code 3
-    where the digests of the runs differ, because results must not depend on the number of threads.
+    on the machine affects both alike. Raises ``BenchError`` if the scenario does not exist or a run
+    fails, and with code 3 if the digests of the runs differ: results must not depend on threads.
     """
     runs = [[measure(name, settings, n) for n in (1, threads)] for _ in range(rounds)]
     digests = {run["digest"] for pair in runs for run in pair}

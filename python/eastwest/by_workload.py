@@ -57,10 +57,11 @@ class Window:
 
 
 def busy(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame of the intervals in which any row of ``frame`` is in progress.
+    """Return a frame of the intervals in which at least one unit of ``frame`` is in progress.
 
-    ``frame`` has the columns ``start_s`` and ``finish_s``, the result ``from_s`` and ``to_s``. The
-    intervals are in order of time and do not overlap.
+    ``frame`` has a row for each unit of work, with the columns ``start_s`` and ``finish_s``; the
+    result has the columns ``from_s`` and ``to_s``. The intervals are in order of time and do not
+    overlap.
     """
     ordered = frame.select("start_s", "finish_s").sort("start_s")
     before = pl.col("finish_s").cum_max().shift(1)
@@ -74,8 +75,8 @@ def units(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
     """Return a frame for each kind of unit of work in ``UNITS``, by name: a row per finished unit.
 
     Columns: ``workload``, ``purpose`` (empty except for flows), ``start_s``, ``finish_s``, and
-    ``took``: the duration, in the unit of time that the name of the measure ends with. ``tables``
-    are the result tables that :data:`TABLES` names.
+    ``took``: the duration, in µs where the measure of the unit has a name that ends with ``_us``,
+    and in s for ``_s``. ``tables`` are the result tables that :data:`TABLES` names.
     """
     started = tables["rounds"], tables["mpi_ranks"]
     sources = {
@@ -118,7 +119,7 @@ def measured(
     first start and last end. ``while.X.W`` has the measures of W in the part of this window in
     which workload X was active. ``while.X/P.W`` has the measures of W while flows of X with purpose
     P were in progress. X is each workload with jobs, ranks, rounds or single flows that was not
-    active for the whole run, and W each other workload. Each measure has ``count``, ``mean`` and
+    active for the whole run. W is any workload except X. Each measure has ``count``, ``mean`` and
     percentiles. ``window`` is ``[measure.window]`` of the scenario: ``from_s``, ``until_s``,
     ``cool_down_s``, ``while``, ``purpose``. Units that start before ``warm_up_s`` do not count.
     """
@@ -176,9 +177,9 @@ def _chosen(
     simulated_s: float,
     warm_up_s: float,
 ) -> Window:
-    """Return the window of ``[measure.window]``, without the warm-up: units that start in it count.
+    """Return the window of time that the table ``[measure.window]`` chooses, without the warm-up.
 
-    ``window`` is the table of the scenario, ``rows`` are the frames that ``units`` returns.
+    ``window`` is this table of the scenario, ``rows`` are the frames that ``units`` returns.
     """
     until_s = math.inf
     if "cool_down_s" in window:

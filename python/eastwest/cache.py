@@ -1,4 +1,4 @@
-"""Cache folder of the user, for files that Eastwest can make again: compiled code."""
+"""Cache folder of the user, for files that Eastwest can rebuild: compiled code."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Interface to the Rust extension: its arguments and its results.
 
-Every other module calls the simulator through this one, so that the interface is described in one
-place and a test can replace it in one place.
+Every other module calls the simulator through this module, so that the interface is described in
+one place and a test can replace it in one place.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Progress(TypedDict):
 
 
 def share_done(progress: Progress) -> float | None:
-    """Return the share of a run that is done, 0 to 1; None without an end time and jobs."""
+    """Return the share of a run that is done, 0 to 1; None if end and jobs are unknown."""
     # A run ends when its work is done or its time is up, whichever comes first.
     shares = []
     if progress["target_s"]:
@@ -95,7 +95,7 @@ Content = bytes | Path
 
 
 def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
-    """Return (name, bytes) of each file that a scenario reads; large files are read from disk."""
+    """Return (name, content) of each file that a scenario reads; large files are read from disk."""
     return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
 
 
@@ -272,7 +272,7 @@ class Keeper(Protocol):
         """Store new rows of tables; ``first`` is the number, from 0, of the first new row."""
 
     def writing(self) -> None:
-        """Note that the checkpoint of an interrupted run takes longer than ``look_every_s``."""
+        """Tell the user that writing the last checkpoint takes longer than ``look_every_s``."""
 
     def kept(self, simulated_s: float) -> None:
         """Note that a checkpoint at this simulated time (s) has been written."""
@@ -497,7 +497,7 @@ def version() -> str:
 def mpi_record(
     line: bytes, ranks: int, element: int
 ) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]:
-    """Return the record and the problem of one line of a time-independent MPI trace, as a run does.
+    """Return (record, problem) of one line of a time-independent MPI trace, as a run reads it.
 
     The record is (rank, size in bytes of a message element without a type, from this line on). The
     problem is (text found, text expected, consequence of leaving the record out; None where the
@@ -533,14 +533,14 @@ def _hash(file: str) -> str:
 def build_info() -> dict[str, Any]:
     """Return facts about the compiled extension.
 
-    They are the build profile, the target (processor and system), and the version of the scenario
-    format.
+    The facts are the build profile, the target (processor and system), and the version of the
+    scenario format.
     """
     return dict(_core.build_info())
 
 
 def fuzz_levels() -> list[tuple[str, str]]:
-    """Return (path, value) of each value of a setting that fuzzing combines in pairs."""
+    """Return (path, value) of each level: a setting with one value, which fuzzing pairs."""
     with _extension() as (module, more):
         return list(module.fuzz_levels(*more))
 
@@ -562,9 +562,9 @@ def fuzz(
     The cases have the numbers ``first`` to ``first + cases − 1``; ``at_once`` of them run at one
     time. The checks are oracles: rules that each result must obey. Files that the cases read are
     written to ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has
-    for each pair of levels (number of tries, number of refusals); pairs with fewer than ``enough``
-    tries come first. ``progress`` is called with the number of cases done, the number of failed
-    cases, and the current case of each thread.
+    (number of tries, number of refusals) for each pair of levels; a level is a setting with one
+    value. Pairs with fewer than ``enough`` tries come first. ``progress`` is called with the number
+    of cases done, the number of failed cases, and the current case of each thread.
     """
     with _extension() as (module, more):
         result: dict[str, Any] = module.fuzz(

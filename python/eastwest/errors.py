@@ -78,7 +78,7 @@ class ProblemsError(InputError):
 
 
 class MechanismError(InputError):
-    """Error in a user's own mechanism; ``trace`` is its traceback or stack, empty without one."""
+    """Error in a user's own mechanism; ``trace`` is its traceback or stack; empty if unknown."""
 
     def __init__(self, message: str, trace: str = "") -> None:
         super().__init__(message)

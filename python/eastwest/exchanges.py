@@ -18,7 +18,7 @@ def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
     is written), ``finish_s`` (the response has arrived), ``exchange_us`` (``finish_s`` −
     ``start_s``), ``server_us`` (``response_start_s`` − ``request_finish_s``), ``retransmits`` and
     ``timeouts`` of both directions, and ``request`` and ``response``: the numbers of both flows.
-    Results before format 8 have no ``tag``, so the frame of such a result has no rows.
+    Results before format 8 have no ``tag``, so the frame of these results has no rows.
     """
     known = flows.filter(pl.col("tag").is_not_null())
     is_request = pl.col("purpose") == "request"

@@ -26,7 +26,7 @@ def error(summary: Mapping[str, Any]) -> str:
 
 
 def warning(summary: Mapping[str, Any]) -> str:
-    """Return why flow-level mode does not suit a run; empty if it does, or at packet level."""
+    """Return why flow mode does not suit a run; empty if it suits the run, or in packet mode."""
     return _text(summary, "warning") if is_flow(summary) else ""
 
 

@@ -30,9 +30,10 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 class NewFolder:
     """Final path of a folder that is first written under a temporary name.
 
-    With ``force``, an existing folder of the kind is replaced. ``what`` is the name of the kind in
-    messages ("a trace"). ``marker`` is the name of a file that each folder of the kind contains.
-    With ``parents``, missing parent folders are made; without ``parents``, they must exist.
+    A folder has a kind, such as a trace or a result. ``what`` is the name of the kind in messages
+    ("a trace"), ``marker`` the name of a file that each folder of the kind contains. With
+    ``force``, an existing folder of equal kind is replaced. With ``parents``, missing parent
+    folders are made; without ``parents``, they must exist.
     """
 
     def __init__(self, out: Path, force: bool, what: str, marker: str, parents: bool) -> None:
@@ -45,7 +46,7 @@ class NewFolder:
     def check(self) -> None:
         """Raise ``FolderError`` where the folder cannot be written at its path.
 
-        Before the check, a folder is restored that a killed process was replacing.
+        If a process was killed while it replaced the folder, the old folder is first restored.
         """
         out = self.out
         if out.name in {"", ".."}:
@@ -77,7 +78,11 @@ class NewFolder:
             made.close()
 
     def _place(self, partial: Path) -> None:
-        """Rename ``partial``; a replaced folder then has its name, or is removed."""
+        """Rename ``partial`` to the final name; remove a replaced folder, or leave it for removal.
+
+        If the system can exchange names, the replaced folder gets the temporary name, and the
+        caller removes it.
+        """
         if not os.path.lexists(self.out):
             partial.rename(self.out)
             return

@@ -111,8 +111,8 @@ def with_program(parts: Iterable[core.MemoryPart]) -> list[core.MemoryPart]:
 class Watched:
     """Progress callback that compares the memory of a run with ``most`` bytes.
 
-    It then calls ``progress``. All methods raise ``MemoryLimitError`` above the limit. If ``most``
-    is None, the limit is ``allowed_bytes()``.
+    After each comparison, it calls ``progress``. All methods raise ``MemoryLimitError`` above the
+    limit. If ``most`` is None, the limit is ``allowed_bytes()``.
     """
 
     def __init__(self, progress: core.ProgressCallback, most: int | None) -> None:

@@ -1,6 +1,6 @@
 """Progress bars in Jupyter notebooks.
 
-They use the IPython of the notebook's kernel, which is no dependency of Eastwest.
+The bars use the IPython of the notebook's kernel, which is no dependency of Eastwest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Bar:
     def __init__(self, label: str) -> None:
         self._label = label
         self._told_s = time.monotonic() + FIRST_S - EVERY_S
-        #: IPython's handle of the displayed bar, which updates replace; None before the first one.
+        #: IPython's handle of the displayed bar, with which updates replace the bar; else None.
         self._output: Any = None
 
     def show(self, text: str, share: float | None, label: str = "") -> None:

@@ -103,7 +103,7 @@ def describe(progress: Progress, left_s: float | None) -> str:
 
 
 def _rounded(seconds: float) -> float:
-    """Return a time in whole seconds from 10 s on, and in tenths below."""
+    """Return a time in s, rounded to whole seconds if it is 10 s or more, else to tenths."""
     return round(seconds) if seconds >= 10 else round(seconds, 1)
 
 

@@ -90,6 +90,15 @@ class Tables:
         return self.table("flow_samples")
 
     @cached_property
+    def packet_hops(self) -> pl.DataFrame:
+        """The way of single packets.
+
+        Columns: packet, hop, connection, src, dst, kind, stream_start, bytes, link, arrived_s,
+        waited_us, transmission_us, propagation_us.
+        """
+        return self.table("packet_hops")
+
+    @cached_property
     def events(self) -> pl.DataFrame:
         """One row for each event of a connection or datagram, such as a drop or a timeout.
 

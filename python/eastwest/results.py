@@ -103,7 +103,7 @@ class Result(Tables):
         return exchanges(self.flows.lazy()).collect()
 
     def table(self, name: str) -> pl.DataFrame:
-        """Read the table ``name``, such as ``links``, with the columns of today's format."""
+        """Return the table ``name``, such as ``links``, with the columns of the current format."""
         return formats.read_table(self.path, name, self.format)
 
 
@@ -140,7 +140,8 @@ class TargetFolder:
         """Rename the finished folder to its final name; return the path.
 
         If no folder was named, the final name is ``stem``, or the first free name of ``stem-2``,
-        ``stem-3`` and so on. An interrupt during this raises ``FinishedInterrupt`` afterwards.
+        ``stem-3`` and so on. An interrupt during the renaming raises ``FinishedInterrupt`` after
+        it.
         """
         if self.out is not None:
             self._named(self.out).place(made)

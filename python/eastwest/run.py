@@ -140,9 +140,9 @@ def run(
     """Simulate a scenario and return its result folder.
 
     ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``; ``seed``
-    replaces the scenario's seed. ``out`` is the result folder; without it, a new one is made under
-    ``results/``. An existing result folder is replaced only with ``force``. ``reference`` runs
-    every port in the two-event reference mode, which is slower and has an equal digest.
+    replaces the scenario's seed. ``out`` is the result folder; without it, a new folder is made
+    under ``results/``. An existing result folder is replaced only with ``force``. ``reference``
+    runs every port in the two-event reference mode, which is slower and has an equal digest.
     ``progress`` is a function that is called about ten times a second; None shows a bar in a
     notebook, True also in a terminal, and False shows nothing. ``mechanisms`` are the user's own
     mechanisms that the scenario names: folders of crates (``eastwest new``), Python files, or

@@ -1,4 +1,4 @@
-"""Cells of CSV and TSV tables that are safe to open in a spreadsheet: none becomes a formula.
+"""Cells of CSV and TSV tables that are safe to open in a spreadsheet: no cell becomes a formula.
 
 A spreadsheet reads a cell of a CSV or TSV file that begins with ``=``, ``+``, ``-``, ``@``, a tab
 or a carriage return as a formula, and evaluates it when the file is opened (OWASP, *CSV
@@ -7,7 +7,7 @@ one of these signs is written with an apostrophe before it, which spreadsheets s
 
 No name is lost: a text that begins with apostrophes and then one of these signs gets one more
 apostrophe, too, so that ``plain`` returns each original name. All other texts and all numbers are
-unchanged. The simulator reads names of ``transactions.tsv`` in the same way.
+unchanged. The simulator reads names of ``transactions.tsv`` by the same rule.
 
 Tables of routes, demands and flows get no apostrophes: names of hosts and switches consist of
 letters, digits, ``-``, ``_`` and ``.``, which cannot form the call of a function.

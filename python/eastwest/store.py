@@ -2,8 +2,8 @@
 
 Key: SHA-256 over the resolved scenario without its seed, the files it reads, the seed, the version
 of Eastwest with the hash of its compiled core, and the version of the result format. So equal keys
-mean equal results; sweeps and claims that need the same run share it, and a run of another build is
-never used for one of this build.
+mean equal results; sweeps and claims that need a run with equal inputs share it, and a run that
+another build has made is never used.
 
 Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
 
@@ -89,7 +89,7 @@ class Cost(TypedDict):
 
 
 class Expected(NamedTuple):
-    """Sentence on a run's expected time and memory; ``known``: whether it contains estimates."""
+    """Sentence on a run's expected time and memory; ``known``: whether both are known."""
 
     sentence: str
     known: bool
@@ -140,7 +140,7 @@ class Store:
     def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:
         """Return the run of this key; None if it is absent or damaged, or lacks files.
 
-        With ``tables``, the run must have its tables. It must have each of ``files`` (names).
+        With ``tables``, the run must have its tables. The run must have each of ``files`` (names).
         """
         folder = self.folder(key)
         if any(not (folder / name).is_file() for name in ("summary.json", *files)):

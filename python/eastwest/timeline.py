@@ -118,7 +118,7 @@ class _Trace:
             self.notes.append(f"{count(left_out)} later {what} are not in the result ({setting})")
 
     def rows(self, table: str, rows: pl.DataFrame) -> Iterator[Row]:
-        """Yield ``rows``, rows of ``table``; raise ``InputError`` where one is damaged."""
+        """Yield ``rows``, rows of ``table``; raise ``InputError`` where a row is damaged."""
         for row in rows.iter_rows(named=True):
             self.evidence.sound(table, row)
             yield row

@@ -46,7 +46,7 @@ _LOCK = "lock"
 
 
 class Keeper:
-    """Store for the checkpoints of one run; finds also checkpoints that an earlier process wrote.
+    """Store for the checkpoints of one run; also finds checkpoints that an earlier process wrote.
 
     ``every_s`` is the time between two checkpoints in seconds. With ``fresh``, the files of an
     earlier process are removed. ``say`` is called with one-line messages for the user.

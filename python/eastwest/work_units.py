@@ -1,4 +1,4 @@
-"""Units of work in which the measures of a workload count, such as exchanges, jobs and flows."""
+"""Units of work that the measures of a workload count, such as exchanges, jobs and flows."""
 
 from __future__ import annotations
 

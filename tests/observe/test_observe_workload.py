@@ -159,7 +159,7 @@ def test_packets_that_the_sample_leaves_out_are_told(monkeypatch: pytest.MonkeyP
     remote = next(c for c in calls[1:] if calls[c.parent].component != c.component)
     remote.request_bytes = 5000 * levels.SEGMENT
     packets = levels.levels(found)[-1]
-    long = "1 message of more packets count with 1,000 packets each"
+    long = "1 message of more than 1,000 packets: further packets are left out"
     assert packets.as_json()["note"] == long
     full = int((packets.values == levels.SEGMENT).sum()) - 1  # one is the last of its message
     monkeypatch.setattr(levels, "_MOST_FULL", 900)

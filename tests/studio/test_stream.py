@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from eastwest.run import Source
+from eastwest.studio.frames import MOST_BYTES, MOST_FRAMES, Frames
 from eastwest.studio.runs import Difference, Run, Runs
 from eastwest.studio.worker import Message, Task
 
@@ -54,9 +55,41 @@ def test_an_object_has_what_changed_since_the_one_before() -> None:
     }
     later = frame(0.2, [150, 0, 7], [3, 0, 1], [0, 9, 0])
     second = difference.of(later, 2.0)
-    assert second is not None
     assert (second["q"], second["d"]) == ([[1, 9, 13500]], [[0, 50, 3, 0]])
-    assert difference.of(later, 3.0) is None
+
+
+def test_a_full_list_keeps_totals_times_and_peaks_of_queues() -> None:
+    frames = Frames()
+    for step in range(1, 5000):
+        peak = 77 if step == 1234 else 1
+        frames.add(frame(step / 1000, [step, 0], [0, step], [peak, 0]))
+    kept = frames.after(-1)
+    assert MOST_FRAMES // 2 <= len(kept) <= MOST_FRAMES
+    assert [each["time_s"] for each in kept] == sorted(each["time_s"] for each in kept)
+    last = frames.last
+    assert last is not None
+    assert (last["time_s"], struct.unpack("<2Q", last["carried"])) == (4.999, (4999, 0))
+    longest = [struct.unpack("<2I", each["queue_packets"])[0] for each in kept]
+    assert sorted(longest)[-2:] == [1, 77]
+    assert frames.after(4.998) == [last]
+    assert frames.after(4.999) == []
+
+
+def test_frames_of_a_large_fabric_need_bounded_memory() -> None:
+    frames, links = Frames(), 100_000
+    for step in range(1, 200):
+        frames.add(frame(step / 1000, [step] * links, [0] * links, [0] * links))
+    one = 4 * links + 4 * 8 * links + links
+    assert len(frames.after(-1)) <= max(32, MOST_BYTES // one)
+
+
+def test_a_second_frame_at_one_time_replaces_the_first() -> None:
+    frames = Frames()
+    frames.add(frame(0.1, [5], [0], [9]))
+    frames.add(frame(0.1, [6], [0], [2]))
+    (only,) = frames.after(-1)
+    assert struct.unpack("<Q", only["carried"]) == (6,)
+    assert struct.unpack("<I", only["queue_packets"]) == (9,)
 
 
 def test_a_slow_reader_receives_the_sums_and_the_newest_state(
@@ -80,15 +113,17 @@ async def _read(runs: Runs, run: Run) -> None:
         assert (await anext(reader))["kind"] == "start"
         assert (await anext(reader))["t"] == 0.001
         assert (await anext(reader)) == {"kind": "state", "state": "running"}
-    got = []
-    for step in range(2, 1000):
+    for step in range(2, 3000):
         runs._hear(Message(1, "frame", frame(step / 1000, [step, 0], [0, step], [1, 0])))
-        if step % 100 == 0:
-            got.append(await anext(quick))
-    assert [each["t"] for each in got] == [step / 1000 for step in range(100, 1000, 100)]
-    assert got[1]["d"] == [[0, 100, 0, 0], [1, 0, 100, 0]]
-    merged = await anext(slow)
-    assert (merged["t"], merged["d"]) == (0.999, [[0, 998, 0, 0], [1, 0, 999, 0]])
+        if step < 100:
+            assert (await anext(quick))["t"] == step / 1000
+    told = [await anext(slow)]
+    while told[-1]["t"] < 2.999:
+        told.append(await anext(slow))
+    assert len(told) <= MOST_FRAMES
+    sums = [sum(link[1] for each in told for link in each["d"] if link[0] == 0)]
+    sums.append(sum(link[2] for each in told for link in each["d"] if link[0] == 1))
+    assert sums == [2998, 2999]
     end: dict[str, Any] = {
         "state": "done",
         "error": None,
@@ -96,15 +131,16 @@ async def _read(runs: Runs, run: Run) -> None:
         "digest": "x",
         "figures": [],
     }
-    runs._hear(Message(1, "frame", frame(1.0, [1000, 5], [0, 1000], [0, 0])))
+    runs._hear(Message(1, "frame", frame(3.0, [3000, 5], [0, 3000], [0, 0])))
     runs._hear(Message(1, "end", end))
     assert (await anext(slow))["d"] == [[0, 1, 0, 0], [1, 5, 1, 0]]
     assert (await anext(slow))["digest"] == "x"
     with pytest.raises(StopAsyncIteration):
         await anext(slow)
     late = [each async for each in runs.stream(1)]
-    assert [each["kind"] for each in late] == ["start", "frame", "end"]
-    assert late[1]["d"] == [[0, 1000, 0, 0], [1, 5, 1000, 0]]
+    assert [each["kind"] for each in (late[0], late[-1])] == ["start", "end"]
+    assert len(late) <= MOST_FRAMES + 2
+    assert sum(link[1] for each in late[1:-1] for link in each["d"]) == 3005
     await quick.aclose()  # type: ignore[attr-defined]
 
 

@@ -29,6 +29,7 @@ _KEYS = {
     "Home": (36, ""),
     "ArrowLeft": (37, ""),
     "ArrowRight": (39, ""),
+    "ArrowDown": (40, ""),
 }
 
 
@@ -116,9 +117,13 @@ class Browser:
 
     def open(self, page: Path) -> float:
         """Open a page from disk; return the seconds until it was loaded and drawn."""
+        return self.visit(page.resolve().as_uri())
+
+    def visit(self, address: str) -> float:
+        """Open the page at an address; return the seconds until it was loaded and drawn."""
         self._events.clear()
         begin = time.perf_counter()
-        self.call("Page.navigate", url=page.resolve().as_uri())
+        self.call("Page.navigate", url=address)
         while not self._events:
             self._next()
         if self._scripts:
@@ -132,18 +137,24 @@ class Browser:
             raise RuntimeError(json.dumps(done["exceptionDetails"])[:2000])
         return done["result"].get("value")
 
-    def press(self, key: str, shift: bool = False) -> None:
+    def press(self, key: str, shift: bool = False, control: bool = False) -> None:
         """Press and release a key."""
         code, text = _KEYS.get(key, (ord(key.upper()[0]), key))
         common = {
             "key": key,
             "windowsVirtualKeyCode": code,
-            "modifiers": 8 if shift else 0,
+            "modifiers": (8 if shift else 0) + (2 if control else 0),
         }
-        if text:
+        if text and not control:
             common["text"] = text
-        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **common)
+        self.call(
+            "Input.dispatchKeyEvent", type="keyDown" if "text" in common else "rawKeyDown", **common
+        )
         self.call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def type(self, text: str) -> None:
+        """Enter a text where the focus is."""
+        self.call("Input.insertText", text=text)
 
     def mouse(self, kind: str, x: float, y: float, pressed: bool = False) -> None:
         """Move, press or release the mouse: ``mouseMoved``, ``mousePressed``, ``mouseReleased``."""

@@ -11,6 +11,7 @@ pub mod frames;
 pub mod jobs;
 pub mod latency;
 pub mod mpi;
+pub mod packet_hops;
 pub mod pcapng;
 pub mod power;
 pub mod resequence;

@@ -519,7 +519,7 @@ impl Fabric {
         let to = self.host_of(handle.dst());
         self.taps.look(link, handle, to, &self.pool);
         let l = &self.links[link as usize];
-        self.journeys.pass(now, (link, l, self.graph.hosts), handle, &self.pool);
+        self.journeys.pass(now, (link, l, self.graph.hosts), (handle, to), &self.pool);
     }
 
     /// Counts a packet that a link has delivered to a host, and prefetches data of the packets

@@ -11,7 +11,7 @@
 use crate::link::Link;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
-use eastwest_types::{Span, Time, Waits};
+use eastwest_types::{HostId, Packet, Span, Time, Waits};
 use serde::{Deserialize, Serialize};
 
 /// Components of the delay of a packet, from its creation until now.
@@ -29,6 +29,30 @@ pub struct Journey {
     pub waits: Waits,
     /// Arrival time of the packet at its current node.
     arrived: Time,
+    /// Number of the packet, and number of links that it has crossed. Both are counted only if hops
+    /// are recorded.
+    count: (u64, u32),
+}
+
+/// A link that a packet has crossed, with the times of this hop.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Hop {
+    /// Number of the packet, from 0 in the order in which packets reach their first switch.
+    pub number: u64,
+    /// Number of the hop on the way of this packet, from 0 for the link of the sending host.
+    pub count: u32,
+    /// The packet, with only the low 32 bits of its stream positions.
+    pub packet: Packet,
+    /// Number of the link.
+    pub link: u32,
+    /// Arrival time of the last bit of the packet at the far end of the link.
+    pub arrived: Time,
+    /// Waiting time before the transmission on the link.
+    pub waited: Span,
+    /// Transmission time on the link.
+    pub transmission: Span,
+    /// Propagation delay of the link.
+    pub propagation: Span,
 }
 
 /// Journeys of all packets in flight.
@@ -39,12 +63,29 @@ pub struct Journeys {
     slots: Vec<Journey>,
     /// Slot in the pool and journey of the packet that has reached a host most recently.
     latest: (u32, Journey),
+    /// Whether every hop is passed on, and number of packets that have crossed their first link.
+    hops: Option<u64>,
+    /// Hop of the last event, until it is taken.
+    hop: Option<Hop>,
 }
 
 impl Journeys {
     /// Starts to record the journeys of packets.
     pub fn keep(&mut self) {
         self.kept = true;
+    }
+
+    /// Starts to record journeys and to pass on every hop, see [`Journeys::take_hop`].
+    pub fn keep_hops(&mut self) {
+        self.kept = true;
+        self.hops = Some(0);
+    }
+
+    /// Removes and returns the hop that a packet completed in the last event; `None` if hops are
+    /// not passed on, or no packet completed a hop.
+    #[inline]
+    pub fn take_hop(&mut self) -> Option<Hop> {
+        self.hop.take()
     }
 
     /// Whether the journeys of packets are recorded.
@@ -58,13 +99,13 @@ impl Journeys {
         self.latest
     }
 
-    /// Adds a hop to the journey of a packet that has arrived over the link `link` with the number
-    /// `number`. Nodes below `hosts` are hosts.
+    /// Adds a hop to the journey of a packet to the host `to` that has arrived over the link `link`
+    /// with the number `number`. Nodes below `hosts` are hosts.
     pub(crate) fn pass(
         &mut self,
         now: Time,
         (number, link, hosts): (u32, &Link, u32),
-        handle: &PacketHandle,
+        (handle, to): (&PacketHandle, HostId),
         pool: &PacketPool,
     ) {
         if !self.kept {
@@ -78,16 +119,38 @@ impl Journeys {
         let transmission = link.send_time(u32::from(handle.ip_len()));
         let hop = transmission + link.delay;
         let arrived = handle.arrived();
-        if link.from < hosts {
+        let waited = if link.from < hosts {
             let at_host = arrived.since(pool.get(handle.slot()).born()) - hop;
-            *journey = Journey { at_host, ..Journey::default() };
+            let count = (self.hops.unwrap_or(0), 0);
+            self.hops = self.hops.map(|packets| packets + 1);
+            *journey = Journey { at_host, count, ..Journey::default() };
+            at_host
         } else {
-            let wait = arrived.since(journey.arrived);
-            journey.waits.add(Some(number), wait - hop.min(wait));
-        }
+            let since = arrived.since(journey.arrived);
+            let wait = since - hop.min(since);
+            journey.waits.add(Some(number), wait);
+            wait
+        };
         journey.arrived = arrived;
         journey.transmission += transmission;
         journey.propagation += link.delay;
+        if self.hops.is_some() {
+            let (mut packet, _) = pool.peek(handle.slot());
+            (packet.dst, packet.ip_len) = (to, handle.ip_len());
+            let (number_of_packet, count) = journey.count;
+            journey.count.1 += 1;
+            let propagation = link.delay;
+            self.hop = Some(Hop {
+                number: number_of_packet,
+                count,
+                packet,
+                link: number,
+                arrived,
+                waited,
+                transmission,
+                propagation,
+            });
+        }
         if link.to < hosts {
             journey.processing = now.since(arrived);
             self.latest = (handle.slot(), *journey);

@@ -22,6 +22,7 @@ mod messages;
 mod mpi;
 mod network;
 mod origin;
+mod packet_hops;
 mod part_state;
 mod parts;
 mod pauses;

@@ -2,7 +2,7 @@
 
 use crate::connections::Opened;
 use crate::stream_transports::number::TransportNumber;
-use eastwest_types::EndpointId;
+use eastwest_types::{EndpointId, HostId};
 
 /// Transport and connection to which a packet belongs.
 #[derive(Clone, Copy, Debug)]
@@ -28,4 +28,15 @@ pub enum Origin {
         /// Position of the packet's payload in the sender's byte stream.
         position: u64,
     },
+}
+
+/// Place of a packet in the stream of its sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Number of the connection or queue pair; `None` for datagrams and raw Ethernet frames.
+    pub connection: Option<u64>,
+    /// Sending host.
+    pub src: HostId,
+    /// Position of the first payload byte in the sender's stream, from 0.
+    pub position: u64,
 }

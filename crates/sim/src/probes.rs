@@ -4,6 +4,7 @@ use crate::capture::Capture;
 use crate::critical_path::CriticalPaths;
 use crate::flow_samples::Sampler;
 use crate::network::Network;
+use crate::packet_hops::HopRecorder;
 use crate::plan::Plan;
 use crate::records::Records;
 use crate::scenario::WindowConfig;
@@ -22,6 +23,8 @@ pub struct Probes {
     pub paths: CriticalPaths,
     /// Throughput over time at the receivers of selected senders.
     pub flow_samples: Sampler,
+    /// Hops of the packets of selected senders.
+    pub packet_hops: HopRecorder,
     /// Capture of packets at selected ports; `None` if no port is selected.
     pub capture: Option<Capture>,
     /// Simulated time interval in which the measures of workloads count (measurement window).
@@ -40,11 +43,16 @@ impl Probes {
         if paths.is_on() {
             fabric.journeys.keep();
         }
+        let packet_hops = HopRecorder::new(measure.packet_hops.clone());
+        if packet_hops.is_on() {
+            fabric.journeys.keep_hops();
+        }
         Probes {
             records,
             tracer: Tracer::new(measure.tcp_trace.clone(), measure.tcp_trace_rows),
             paths,
             flow_samples: Sampler::new(measure.flow_samples.clone()),
+            packet_hops,
             capture: Capture::new(&measure.capture, plan.fabric.processing_jitter, fabric),
             window: measure.window.clone(),
         }
@@ -58,6 +66,7 @@ impl Probes {
             || network.fabric.taps.any()
             || self.paths.is_on()
             || self.flow_samples.is_on()
+            || self.packet_hops.is_on()
             || network.processing.is_some()
             || network.fabric.pool.keeps_remaining()
             || network.fabric.pool.keeps_telemetry()

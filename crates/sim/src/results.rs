@@ -26,6 +26,7 @@ use eastwest_measure::flows::{FlowTotals, Flows};
 use eastwest_measure::jobs::{Counters, Jobs, Tasks};
 use eastwest_measure::latency::Latency;
 use eastwest_measure::mpi::{MpiMessages, MpiRanks, MpiStates};
+use eastwest_measure::packet_hops::PacketHops;
 use eastwest_measure::rounds::Rounds;
 use eastwest_measure::samples::{LinkSamples, Power, Queues, Traffic};
 use eastwest_measure::streams::Streams;
@@ -41,7 +42,7 @@ use eastwest_workload::application::{Deployment, Requests};
 use serde_json::{Map, Value, json};
 
 /// All tables that a run can have, in the order of docs/reference/results.md.
-pub const TABLES: [Declared; 29] = [
+pub const TABLES: [Declared; 30] = [
     Jobs::DECLARED,
     Tasks::DECLARED,
     Counters::DECLARED,
@@ -49,6 +50,7 @@ pub const TABLES: [Declared; 29] = [
     FlowParts::DECLARED,
     FlowHops::DECLARED,
     Samples::DECLARED,
+    PacketHops::DECLARED,
     Events::DECLARED,
     Links::DECLARED,
     Drops::DECLARED,
@@ -112,7 +114,7 @@ impl Results {
         let transactions = transactions::tables(&site.drivers, &site.probes.records, &names);
         let application_times = application_times(&site.drivers, &names);
         let Site { probes, transports, .. } = site;
-        let Probes { mut records, tracer, paths, flow_samples, .. } = probes;
+        let Probes { mut records, tracer, paths, flow_samples, packet_hops, .. } = probes;
         let events = std::mem::take(&mut records.events)
             .into_table(&Cause::ALL.map(Cause::name), &TimeoutCause::NAMES);
         let samples = &records.samples;
@@ -124,6 +126,7 @@ impl Results {
             paths.rows.table(&names),
             paths.rows.hops(&names),
             flow_samples.into_rows().into_table(&names),
+            packet_hops.rows.table(),
             events,
         ];
         tables.extend(ports);
@@ -278,6 +281,9 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     }
     if let Some(samples) = probes.flow_samples.summary() {
         summary["flow_samples"] = samples;
+    }
+    if let Some(hops) = probes.packet_hops.summary() {
+        summary["packet_hops"] = hops;
     }
     if let Some(counts) = fabric.adaptive_counts() {
         summary["adaptive"] = json!({

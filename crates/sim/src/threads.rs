@@ -182,6 +182,10 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
             !measure.flow_samples.senders.is_empty(),
             "throughput of connections is sampled (measure.flow_samples)",
         ),
+        (
+            !measure.packet_hops.senders.is_empty(),
+            "the ways of packets are recorded (measure.packet_hops)",
+        ),
         (measure.ports != PortSet::default(), "ports record every packet (measure.ports)"),
         (measure.pauses.ports != PortSet::default(), "pauses are logged (measure.pauses)"),
     ]

@@ -4,7 +4,7 @@ use crate::capture::Headers;
 use crate::connections::Opened;
 use crate::ethernet_messages::EthernetMessages;
 use crate::messages::Message;
-use crate::origin::Origin;
+use crate::origin::{Origin, Place};
 use crate::plan::Plan;
 use crate::stream_transports::FurtherSettings;
 use crate::stream_transports::interface::{FurtherTransport, StreamTransport};
@@ -177,29 +177,35 @@ impl Transports {
     /// Returns the row of a lost packet in the table of events.
     pub fn event_of(&self, lost: &Lost) -> EventRow {
         let packet = &lost.packet;
-        let row = EventRow {
+        let place = self.place_of(packet);
+        EventRow {
             at: lost.at,
             what: What::Drop,
-            connection: None,
-            src: HostId(packet.window),
+            connection: place.connection,
+            src: place.src,
             dst: lost.dst,
-            stream_start: 0,
+            stream_start: place.position,
             bytes: u32::from(packet.payload),
             drop: Some((packet.kind(), lost.link, lost.cause as u8)),
             timeout: None,
-        };
+        }
+    }
+
+    /// Returns the place of a packet in the stream of its sender. The packet may have only the low
+    /// 32 bits of its stream positions.
+    pub fn place_of(&self, packet: &Packet) -> Place {
+        let src = HostId(packet.window);
         match self.origin_of(packet) {
-            Origin::None => row,
+            Origin::None => Place { connection: None, src, position: 0 },
             Origin::Further { opened, position, .. } => {
-                EventRow { connection: Some(opened.number), stream_start: position, ..row }
+                Place { connection: Some(opened.number), src, position }
             }
             Origin::Tcp { opened, sender } => {
                 let acknowledged = self.tcp.stack.endpoint(sender).acknowledged();
-                EventRow {
+                Place {
                     connection: Some(opened.number),
                     src: opened.stream_of(sender).0,
-                    stream_start: Packet::widen(packet.seq, acknowledged).saturating_sub(1),
-                    ..row
+                    position: Packet::widen(packet.seq, acknowledged).saturating_sub(1),
                 }
             }
         }

@@ -223,6 +223,9 @@ impl World {
                 if INSIDE && let Some(seen) = network.fabric.taps.take() {
                     self.capture(&seen);
                 }
+                if INSIDE && let Some(hop) = self.site.network.fabric.journeys.take_hop() {
+                    self.site.probes.packet_hops.take(&hop, &self.site.transports);
+                }
                 if let Some(slot) = arrived {
                     let site = &mut self.site;
                     let packet = site.network.fabric.pool.remove(slot);

@@ -48,12 +48,12 @@ def calibrate(
 ) -> Calibration:
     """Return rates and delays of a cluster, estimated from files of job histories.
 
-    ``link_rates_bps`` has for each history the rate of a node's link in bit/s, or None. Without
-    rates, all are unknown. ``heartbeat_s`` is the time between two heartbeats of a node. With a
-    ``cluster`` the profile is for ``framework = "yarn"``: costs are core time, because tasks share
-    cores. Without a ``cluster`` the profile is for slots (Hadoop 1). ``first_percents_s`` has for
-    each history the time in s from the start of the first reduce until 1 % of the bytes to some
-    node had passed on its link, or None if the network was not recorded.
+    ``link_rates_bps`` has for each history the rate of a node's link in bit/s, or None. An empty
+    sequence means that no rate is known. ``heartbeat_s`` is the time between two heartbeats of a
+    node. With a ``cluster`` the profile is for ``framework = "yarn"``: costs are core time, because
+    tasks share cores. Without a ``cluster`` the profile is for slots (Hadoop 1).
+    ``first_percents_s`` has for each history the time in s from the start of the first reduce until
+    1 % of the bytes to some node had passed on its link, or None if the network was not recorded.
     """
     read_all = [read(path) for path in histories]
     return estimate(read_all, link_rates_bps, heartbeat_s, cluster, first_percents_s)

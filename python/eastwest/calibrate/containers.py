@@ -17,8 +17,8 @@ after its shuffle; during the shuffle it waits for the network and counts as idl
 ``costs.task_start_jitter`` width of the uniform distribution of random extra time of starts: √12
                       times the standard deviation of the maps' core times up to the end of their
                       function, because in the model only starts differ between maps of equal
-                      splits. The earliest of n starts has 1 / (n + 1) of this width, which is
-                      subtracted from ``task_start``
+                      splits. The shortest of n starts has on average 1 / (n + 1) of this width as
+                      extra time; this time is subtracted from ``task_start``
 ``costs.map_rate``    bytes that a map read, divided by its core time up to the end of its function,
                       without start and half of the jitter
 ``costs.sort_rate``   bytes of a map's output, divided by its core time after its function
@@ -173,7 +173,7 @@ def _reducing(a: Attempt) -> tuple[float | None, float | None]:
 
 
 def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[float]]:
-    """Return the observed fixed delays of jobs in s, one list by key of the model's parameter."""
+    """Return the observed fixed delays of jobs in s: a list for each parameter of the model."""
     setups, starts = [], []
     for h in histories:
         if h.master_s is None:

@@ -341,7 +341,8 @@ def _task_start(
         if starts:
             shortest.append(min(starts))
     if shortest:
-        # The network can only lengthen the time before the first byte: the least time is nearest.
+        # The network can only lengthen the time before the first byte, so the shortest observed
+        # time is the best estimate of the start alone.
         least = min(shortest)
         residuals = [s / least - 1 for s in shortest if least > 0]
         return least, residuals, len(shortest)
@@ -354,10 +355,11 @@ def _rate(
     size: Callable[[Attempt], float],
     time: Callable[[Attempt], float | None],
 ) -> tuple[float, list[float]] | None:
-    """Return (median rate of attempts in bytes per s, residual of each attempt), or None.
+    """Return (median rate of attempts in bytes per s, residual of each usable attempt).
 
-    ``size`` returns the bytes of an attempt, ``time`` its time in s or None. A residual is observed
-    time / time at the median rate, minus 1.
+    ``size`` returns the bytes of an attempt, ``time`` its time in s or None. Attempts without bytes
+    or with a time below 1 ms are not usable; without usable attempts the result is None. A residual
+    is observed time / time at the median rate, minus 1.
     """
     pairs = [(size(a), time(a)) for a in attempts]
     usable = [(b, t) for b, t in pairs if b > 0 and t is not None and t >= _LEAST_S]
@@ -451,7 +453,8 @@ def _cpu_per_mb(a: Attempt, size: float) -> float | None:
 def _job_residual(found: Calibration, history: History, heartbeat_s: float) -> JobResidual:
     """Return the observed runtime of a job, and the runtime that the estimated phases give.
 
-    Waits of maps and the times of shuffles are those that were observed.
+    The estimated phases do not include the waiting times of maps and the times of shuffles, so the
+    estimate uses their observed values.
     """
     values = {e.key: e.value for e in found.estimates}
     rates = {key: values.get(f"costs.{key}") for key in ("disk_rate", "map_rate", "reduce_rate")}

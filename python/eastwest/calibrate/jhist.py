@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 30
 
 
 class HistoryError(InputError):
-    """Error of a job history that cannot be used; the message names the file and mostly a line."""
+    """Error of a job history that cannot be used; the message names the file, if known the line."""
 
 
 @dataclass
@@ -159,9 +159,10 @@ _TOLERANCE_S = 0.5
 
 
 def _skews(attempts: list[Attempt], job_end_s: float) -> dict[str, float]:
-    """Return the minimum error of the clock in s (+ if ahead), by host with impossible times.
+    """Return by host with impossible times: the minimum error of its clock in s (+ if ahead).
 
-    A time is impossible if it is outside of the attempt, by more than 0.5 s.
+    A time is impossible if it is more than 0.5 s before the start or after the end of its
+    attempt, or if the attempt ends before its start.
     """
     least: dict[str, float] = {}
     for attempt in attempts:

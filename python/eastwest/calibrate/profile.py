@@ -14,8 +14,9 @@ def toml_text(found: Calibration) -> str:
     Comments give the meaning, the number of samples and the residuals of each value.
     """
     lines = [
-        "# Machine profile by `eastwest calibrate`. Put it beside a scenario and name it in its",
-        '# workload of kind "mapreduce": machine = "machine.toml". Its own keys override these.',
+        "# Machine profile by `eastwest calibrate`. Put this file beside a scenario and name it in",
+        '# a workload of kind "mapreduce": machine = "machine.toml". Keys of the workload override',
+        "# the keys of this file.",
         "# After each value: meaning; number of tasks or jobs; residuals, median and worst.",
     ]
     if any(estimate.key == "yarn.am_start" for estimate in found.estimates):

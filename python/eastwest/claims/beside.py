@@ -28,7 +28,7 @@ from eastwest.plot.style import BLUE, GREEN, MUTED, ORANGE, PURPLE, nothing
 _OTHERS = (ORANGE, GREEN, PURPLE, MUTED)
 _WINDOWS = {"case": pl.String, "run": pl.Int64, "time_s": pl.Float64, "window": pl.Float64}
 _READS = {"case": pl.String, "senders": pl.Int64, "goodput_mbps": pl.Float64, "sd": pl.Float64}
-#: Time axes of the two panels for congestion windows, in s: beginning of a flow, and whole flow.
+#: Ends in s of the two time axes for congestion windows: beginning of a flow, and whole flow.
 _BEGINNING_S, _WHOLE_S = 0.5, 10.0
 
 

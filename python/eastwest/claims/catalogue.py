@@ -56,8 +56,8 @@ def study_of(claim: Named) -> str:
 def papers_folder(given: str | Path | None = None) -> Path:
     """Return the folder of the studies.
 
-    This is ``given``, or else the first that has claims: ``papers`` in the current folder, in the
-    source tree or in the installed package.
+    The folder is ``given``, or else the first of these that has claims: ``papers`` in the current
+    folder, in the source tree and in the installed package.
     """
     if given is not None:
         if not Path(given).is_dir():
@@ -87,8 +87,8 @@ def select(
 ) -> list[Claim]:
     """Return the claims whose id or study matches one of the patterns; without patterns, all.
 
-    Raises ``ProblemsError`` for the files of the chosen claims. ``warn`` is called with one line
-    for each other file with problems: files of the same studies, and files without a valid id.
+    Raises ``ProblemsError`` if files of the chosen claims have problems. ``warn`` gets one line for
+    each other file with problems: files of the same studies, and files without a valid id.
     """
     if not patterns:
         return find(papers)

@@ -61,7 +61,7 @@ def axes_of(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of an axis, a list for each path; empty if the axis has another form."""
+    """Return the values of an axis, a list for each path; empty if the axis is not valid."""
     paths, rows = axis.get("path"), axis.get("values")
     if isinstance(paths, list) and isinstance(rows, list):
         fit = all(isinstance(row, list) and len(row) == len(paths) for row in rows)
@@ -72,8 +72,8 @@ def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
 def narrowed(sweep: Mapping[str, Any], only: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``{"axis": axes}``: the axes of a sweep, with only the rows that ``only`` allows.
 
-    ``only`` has the allowed value or values by path; if it is empty, so is the result. Raises
-    ``KeyError`` with the path if no axis has an allowed value.
+    ``only`` has the allowed value or values by path; if ``only`` is empty, the result is empty,
+    too. Raises ``KeyError`` with the path if no axis has an allowed value.
     """
     if not only:
         return {}

@@ -41,7 +41,7 @@ def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
 def sequences(_: Wanted, shown: Sequence[Part]) -> Figure:
     """Return a figure of the times of consecutive jobs, with one panel for each sequence.
 
-    Jobs that move at least ten times the median of bytes in the sequence have another colour.
+    Jobs that move at least ten times as many bytes as the median job have another colour.
     """
     found: dict[tuple[object, object], Part] = {}
     for part in shown:

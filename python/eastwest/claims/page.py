@@ -174,7 +174,7 @@ def _others(claim: Claim, variants: Mapping[str, Claim]) -> list[Record]:
 
 
 def _label(claim: Claim) -> str:
-    """Return the label of a claim's results: the TCP profile, or as ``first reading``."""
+    """Return the label of a claim's results: a TCP profile, or a reading (``first reading``)."""
     only = len(readings_of(claim.path.parent.parent)) == 1
     return claim.profile if only or claim.variant == claim.profile else f"{claim.reading} reading"
 
@@ -282,7 +282,7 @@ def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
 def _counted(records: Sequence[Record]) -> str:
     """Return as text how many of several claims hold, differ, are undecided and were not run.
 
-    For example, ``5 claims 3 hold and 2 differ``.
+    The text follows the word *Of*: ``5 claims 3 hold and 2 differ``.
     """
     counts = Counter(record.verdict for record in records)
     said = {word: f"{counts[word]} {_SAYS[word][counts[word] != 1]}" for word in _SAYS}

@@ -2,8 +2,9 @@
 
 The JSON file has the output of ``--json`` and its origin: date, version, hash of the compiled core,
 and command. Two hashes, of the claim's measures and explanations, show whether the claim has
-changed since. Each file is replaced in one step. The stored figure is an SVG file for the reading
-that gives the verdict; figures for other readings are drawn only with ``--out``.
+changed since the result was stored. Each file is replaced in one step. The stored figure is an SVG
+file for the reading that gives the verdict; figures for other readings are drawn only with
+``--out``.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Record:
         return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
 
     def parts(self) -> list[Part]:
-        """Return the stored metrics with their values; empty if the claim has changed since."""
+        """Return the stored metrics and values; empty unless they belong to the present claim."""
         if self.content is None or not self.measured:
             return []
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -77,7 +78,7 @@ class Record:
 
     @property
     def verdict(self) -> str:
-        """Stored verdict; ``not run`` without a result, or if the claim has changed since."""
+        """Stored verdict; ``not run`` without a stored result of the present claim."""
         return str(self.content["verdict"]) if self.content and self.current else "not run"
 
     @property

@@ -157,7 +157,7 @@ class Claim:
     def decides(self) -> bool:
         """Whether the result is the verdict on the claim.
 
-        It is if the claim has the best-supported reading and its own TCP profile.
+        Only the result under the best-supported reading and the claim's own TCP profile decides.
         """
         best = reading(self.path.parent.parent).name
         return self.reading == best and self.variant in {"", best}
@@ -549,7 +549,7 @@ def _ran(sweep: Sweep) -> list[Any]:
     try:
         scenario: Any = read_file(Path(sweep.scenario))[0]
     except (OSError, InputError):
-        scenario = sweep.scenario  # a shipped scenario, or a wrong one, which the run reports
+        scenario = sweep.scenario  # a shipped scenario, or a wrong name, which the run reports
     axes = [[axis.paths, axis.values, axis.names] for axis in sweep.axes]
     adaptive = asdict(sweep.adaptive) if sweep.adaptive else None
     kept = [sweep.warm_up_ps, sweep.baseline, sweep.confidence]

@@ -3,8 +3,8 @@
 A metric is *undecided* if its 95 % interval lies partly inside the band and partly outside: with
 more seeds, the metric may hold or differ. Otherwise it *holds* if its value is in the band, ends
 included, and *differs* if not. A metric that could not be measured is *not run*. A claim *differs*
-if one of its metrics differs; else it is *not run* if one of them is; else *undecided* if one of
-them is; it *holds* if all metrics hold.
+if one of its metrics differs. Otherwise it is *not run* if one of its metrics is not run; otherwise
+it is *undecided* if one of its metrics is undecided. It *holds* if all metrics hold.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from eastwest.claims.measures import Measured
 from eastwest.claims.spec import Claim, Explanation, Metric
 
 HOLDS, DIFFERS, UNDECIDED, NOT_RUN = "holds", "differs", "undecided", "not run"
-#: Classes of differences that must be proved by a run in which this cause alone brings the number
-#: into the band.
+#: Classes of differences that need a proof: runs in which only the supposed cause is changed, and
+#: the number is then in the band.
 _SHOWN_BY_RUNS = ("source leaves it open", "our model")
 #: Class of a claim that differs if its file has no class, or if runs do not confirm the class.
 NOT_EXPLAINED = "not explained"
@@ -153,8 +153,8 @@ class Explained:
     def kind(self) -> str:
         """Class of the difference; *not explained* if the proof of the class is missing.
 
-        Two classes need a proof: that the source leaves a value open, and that our model lacks
-        something. The proof is a run in which this cause alone brings the number into a band.
+        Two classes need a proof: *source leaves it open* and *our model*. Runs prove the class if
+        only this cause is changed, and the number is then in a band.
         """
         shown = any(part.band() for part in self.parts) and self.borne_out
         if self.explanation.kind in _SHOWN_BY_RUNS and not shown:
@@ -164,7 +164,7 @@ class Explained:
     def text(self) -> str:
         """Return the explanation and its measured numbers as text."""
         shown = "; ".join(f"{part.metric.name} = {part.text()}" for part in self.parts)
-        doubt = "" if self.borne_out else " [not borne out by its runs]"
+        doubt = "" if self.borne_out else " [its runs do not confirm this]"
         return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
 
     def as_json(self) -> dict[str, Any]:

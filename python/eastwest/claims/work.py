@@ -45,7 +45,7 @@ class How:
 class Runner:
     """Executor of one claim.
 
-    ``kept`` has the stored metrics of the claim, which are not measured again; either all or none.
+    ``kept`` has the stored metrics of the claim, which are not measured again: all of them or none.
     """
 
     def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:
@@ -77,9 +77,10 @@ class Runner:
         return Outcome(self.claim, parts, explained, self.how.quick, ran)
 
     def _undecided(self, parts: Sequence[Part]) -> set[str]:
-        """Return the names of the runs that need more seeds: those of undecided metrics.
+        """Return the names of the runs that need more seeds, because a metric is undecided.
 
-        A quick run, and a claim under another than its best-supported reading, get no more seeds.
+        The result is empty for a quick run, and for a claim under a reading or TCP profile that
+        does not give the verdict.
         """
         if self.how.quick or not self.claim.decides:
             return set()
@@ -88,7 +89,8 @@ class Runner:
     def _double_seeds(self, names: set[str]) -> bool:
         """Double the seeds of the named runs, up to a maximum; return whether seeds were added.
 
-        Results of runs with more seeds are forgotten. Runs with an adaptive rule are not changed.
+        Runs that get more seeds are executed again at the next use of their results. Runs with an
+        adaptive rule for seeds are not changed.
         """
         given = False
         for name in names:

@@ -21,6 +21,7 @@ app = group(
             "check": "simulate:check",
             "sweep": "sweep:sweep",
             "optimize": "optimize:optimize",
+            "studio": "studio:studio",
         },
         "Understand a result": {
             "report": "report:report",
@@ -75,5 +76,5 @@ def _run() -> None:
 
 
 def _terminated(number: int, _: FrameType | None) -> None:
-    """Raise ``KeyboardInterrupt`` when a signal ends the program: temporary files are removed."""
+    """Raise ``KeyboardInterrupt`` at a signal that ends the program, to remove temporary files."""
     raise KeyboardInterrupt(f"signal {number}")

@@ -85,7 +85,7 @@ def command(
     """Estimate CPU and disk rates and fixed delays from job histories of Hadoop 2 or 3.
 
     A scenario uses the profile as machine = "machine.toml" of a mapreduce workload. Residuals are
-    the differences between the measured phases and those that the estimates predict.
+    the relative differences between measured times and times that the estimates predict.
     """
     files = [*jhist, *(more or [])]
     rates = _rates(link_rate or [], len(files))

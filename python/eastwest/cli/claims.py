@@ -114,7 +114,7 @@ def claims(
     mechanisms: WithOption = None,
     release: ReleaseOption = False,
 ) -> None:
-    """Run published claims and show which hold: exit code 1 where one differs or cannot be run."""
+    """Run published claims and show which hold: exit code 1 if a claim differs or cannot be run."""
     if keep and quick:
         fail("--record cannot be used with --quick: only full runs are stored; use --out instead")
     if missing and quick:

@@ -30,6 +30,7 @@ class Subject(StrEnum):
     task = "task"
     connection = "connection"
     program = "program"
+    packet = "packet"
     slowest = "slowest"
 
 
@@ -45,7 +46,7 @@ def explain(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="flow|exchange|job|task|connection|program|slowest|RUN",
+            metavar="flow|exchange|job|task|connection|program|packet|slowest|RUN",
             help="Kind of object to explain; slowest: list candidates; a second result folder: "
             "where the two first differ, and what followed.",
         ),
@@ -55,7 +56,8 @@ def explain(
         typer.Argument(
             metavar="[ID]",
             help="Number of the flow, job or connection; name of a job; JOB/map/3 for a task; flow "
-            "of the request or response for an exchange; workload of an MPI program.",
+            "of the request or response for an exchange; workload of an MPI program; FLOW@BYTE for "
+            "the packet with this byte of a flow, from 0.",
         ),
     ] = None,
     workload: Annotated[
@@ -137,8 +139,8 @@ def timeline(
 ) -> None:
     """Write a timeline of a result, to open in ui.perfetto.dev.
 
-    For a name that ends in .prv it writes a trace of the MPI programs for Paraver, with .pcf and
-    .row.
+    If the name of the file ends in .prv, the command writes a trace of the MPI programs for
+    Paraver, with its .pcf and .row files.
     """
     if out is not None and out.suffix == ".prv":
         typer.echo(str(paraver(Result(folder), out)))

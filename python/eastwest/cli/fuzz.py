@@ -77,10 +77,10 @@ def fuzz(
     """Run generated valid scenarios in several ways whose results must agree.
 
     Each scenario is run with reference ports, on several threads, stopped and resumed, with its
-    settings in another order, and from its resolved text; packets must be conserved at any time, no
-    message may be faster than an idle path, and states and energy of links must add up. A failing
-    scenario is reduced to a few lines and written to a folder. With --with, every case uses one of
-    the mechanisms, and runs twice. Exit code 1: a case failed.
+    settings in another order, and from its text with all defaults; packets must be conserved at any
+    time, no message may take less time than on an idle path, and states and energy of links must
+    add up. A failing scenario is reduced to a few lines and written to a folder. With --with, every
+    case uses one of the mechanisms, and runs twice. Exit code 1: a case failed.
     """
     use_mechanisms(mechanisms, release, complete=True)
     # Only one thread at a time can run mechanisms in Python.

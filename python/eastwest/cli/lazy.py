@@ -93,14 +93,14 @@ def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., A
 
 
 class _Command(TyperCommand):
-    """A command whose numbers are finite: nan is an error of every option, and inf of most.
+    """A command that refuses nan for every number, and inf for most numbers.
 
     The range of an option does not exclude nan, because nan is neither below nor above a number.
     An option may be infinite if its help explains ``inf``.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments of the command line; raise an error for a number that is not one."""
+        """Read the arguments of the command line; raise an error for nan, and for inf if wrong."""
         rest = super().parse_args(ctx, args)
         for param in self.params:
             value = ctx.params.get(param.name)

@@ -67,10 +67,10 @@ def red(
     probability: Annotated[
         float, typer.Option("--max-probability", help="RED's max_probability.")
     ] = 0.1,
-    weight: Annotated[float, typer.Option(help="Weight of the average.")] = 0.002,
+    weight: Annotated[float, typer.Option(help="Weight of RED's moving average.")] = 0.002,
     even: Annotated[
         bool,
-        typer.Option(help="Space marks evenly, the default of scenarios: twice as many marks."),
+        typer.Option(help="Uniform gaps between marks, as in scenarios: twice as many marks."),
     ] = False,
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,
@@ -78,7 +78,7 @@ def red(
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Compute the loop of TCP at a RED queue (Misra et al. 2000; Hollot et al. 2001).
+    """Compute the equilibrium and stability of TCP at a RED queue (Misra 2000; Hollot 2001).
 
     docs/mechanisms/control.md has the equations.
     """
@@ -169,7 +169,7 @@ def qcn(
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Compute the loop of QCN (802.1Qau; Alizadeh et al. 2008) in state-space form.
+    """Compute equilibrium and stability of QCN (802.1Qau; Alizadeh 2008) in state-space form.
 
     docs/mechanisms/control.md has the equations.
     """

@@ -52,7 +52,7 @@ def loop(
     force: Annotated[bool, typer.Option("--force", help="Replace existing runs.")] = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Run a scenario as it is, with a control loop in its queues, and with a predicting loop.
+    """Run a scenario unchanged, with a control loop in its queues, and with a predicting loop.
 
     The loop keeps the queue of each port at a set point by marking a share of packets. FOLDER gets
     loop.png, loop.csv and the three runs. docs/guide/control.md has an example.

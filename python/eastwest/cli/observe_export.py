@@ -39,8 +39,8 @@ def export(
 
     Imported spans are written as their source had them, with links, events and scopes.
 
-    `promtool tsdb create-blocks-from openmetrics FILE DIR` turns the metrics into storage of
-    Prometheus; receivers of OpenTelemetry's OTLP take the spans.
+    `promtool tsdb create-blocks-from openmetrics FILE DIR` converts the metrics to storage of
+    Prometheus; receivers of OpenTelemetry's OTLP can read the spans.
     """
     from eastwest.observe import (  # noqa: PLC0415  slow to load
         openmetrics,

@@ -79,8 +79,8 @@ def infer(
         str,
         typer.Option(
             metavar="X,X,…",
-            help="For nesting and convolution: measure the accuracy with transactions that start "
-            "X times as fast.",
+            help="For nesting and convolution: measure the accuracy at X times the recorded rate "
+            "of transactions.",
         ),
     ] = "1",
     out: Annotated[

@@ -171,7 +171,7 @@ def select(
 
 
 def _rules(actuations: str | None) -> tuple[actuation.Rule, ...] | None:
-    """Return the rules that ``--actuations`` names (built-in or a file); None without option."""
+    """Return the rules that ``--actuations`` names (built-in or a file), or None without it."""
     if actuations is None:
         return None
     return actuation.BUILT_IN if actuations == "built-in" else actuation.read(Path(actuations))

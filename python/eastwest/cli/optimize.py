@@ -166,7 +166,7 @@ def _table(summary: Mapping[str, Any]) -> Table:
 
 
 def _goal(told: Mapping[str, Any], write: Callable[[float], str]) -> Text:
-    """Return the change of a goal's metric from the baseline as text, or else the mean."""
+    """Return as text the change of a goal's metric from the baseline; if unknown, the mean."""
     change = told["change"]
     if change is None:
         return Text(write(told["value"]["mean"]))

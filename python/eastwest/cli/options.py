@@ -74,7 +74,7 @@ def use_mechanisms(
 ) -> Recipe | None:
     """Load the mechanisms of ``--with`` for the rest of this process; return their recipe.
 
-    Another process can load the mechanisms from the recipe; it is None without mechanisms.
+    Another process can load the mechanisms from the recipe. The recipe is None without mechanisms.
     ``release`` compiles a crate with full optimisation (``--with-release``). With ``complete``, the
     compiled crate can also be used by ``eastwest fuzz``.
     """

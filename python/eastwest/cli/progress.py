@@ -21,7 +21,7 @@ _REVISED = 1.5
 
 
 class Bar(Terminal):
-    """Progress bar on a terminal during a ``with`` block; nothing is printed without one."""
+    """Progress bar on a terminal during a ``with`` block; without a terminal nothing is printed."""
 
     def __enter__(self) -> Self:
         return self  # the first report draws the bar: a question to the user may come before
@@ -33,9 +33,10 @@ class Bar(Terminal):
 class RunBar(Bar):
     """The progress bar of one simulation.
 
-    Without a terminal and with ``estimate``, it prints one line with the remaining time, as soon as
-    an estimate exists, but not in the first second. It prints another line when the elapsed wall
-    time and the estimated total wall time have both changed by a factor of 1.5 or more.
+    Without a terminal and with ``estimate``, the bar prints one line with the remaining time, as
+    soon as an estimate exists, but not in the first second. The bar prints another line when the
+    elapsed wall time and the estimated total wall time have both changed by a factor of 1.5 or
+    more.
     """
 
     def __init__(self, console: Console, label: str, estimate: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Commands ``eastwest routes``, ``topology import`` and ``topology routes``.
 
-They write files of topologies and routes, which scenarios name.
+The commands write files of topologies and routes, which scenarios name.
 """
 
 from __future__ import annotations

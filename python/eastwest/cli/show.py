@@ -39,8 +39,9 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
 def summary_table(result: Result, width: int) -> Table:
     """Return a table of the main results of a run; with few goals, it fits on 80 × 24 characters.
 
-    All goals are in the table. Notes are whole where the screen has room for them; summary.json has
-    all. Lines have at most ``width`` characters, and numbers stay beside their units.
+    All goals are in the table. Notes are cut where the screen has no room for them; summary.json
+    has all notes in full. Lines have at most ``width`` characters, and numbers stay beside their
+    units.
     """
     notes = summary.notes(result)
     more = len(notes) - _MOST_NOTES

@@ -38,7 +38,7 @@ NodesOption = Annotated[
     str | None,
     typer.Option(
         metavar="A:B",
-        help="Scale sizes from a cluster of A nodes to one of B; fb-2009 had 600.",
+        help="Scale sizes from a cluster of A nodes to a cluster of B nodes; fb-2009 had 600.",
     ),
 ]
 
@@ -73,8 +73,8 @@ def synthesize(
 ) -> None:
     """Make a trace like TRACE: longer, shorter or for a cluster of another size.
 
-    It prints the distances to TRACE together with those of TRACE's own resamples. Exit code 1: a
-    distance exceeds those of the resamples; the trace is written in any case.
+    The command prints the distances to TRACE together with those of TRACE's own resamples. Exit
+    code 1: a distance exceeds those of the resamples; the trace is written in any case.
     docs/mechanisms/synthesis.md has the method.
     """
     from eastwest.workload import keep, scale, synthesize as making  # noqa: I001, PLC0415  slow

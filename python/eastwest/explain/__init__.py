@@ -29,13 +29,15 @@ def explain(
 ) -> Story:
     """Return an explanation why an object of a result took as long as it did.
 
-    ``kind`` is ``"flow"``, ``"exchange"``, ``"job"``, ``"task"``, ``"connection"``, or
-    ``"program"`` for an MPI program. ``id`` is the number in the column ``flow``, ``job`` or
+    ``kind`` is ``"flow"``, ``"exchange"``, ``"job"``, ``"task"``, ``"connection"``, ``"packet"``,
+    or ``"program"`` for an MPI program. ``id`` is the number in the column ``flow``, ``job`` or
     ``connection``. For a job it can also be its name; for an exchange it is the flow of its request
-    or response; for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``; for an MPI program its workload.
-    The times of flows are divided by their critical paths where the run recorded them
-    (``measure.flow_parts``). If they are missing and the run took less than ``rerun_s`` seconds,
-    the run is simulated again to record them, and ``progress`` is called meanwhile.
+    or response; for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``; for an MPI program its workload;
+    for a packet a flow and a byte of its message, such as ``"17@0"``. The times of flows are
+    divided by their critical paths where the run recorded them (``measure.flow_parts``). If they,
+    or the way of the packet (``measure.packet_hops``), are missing and the run took less than
+    ``rerun_s`` seconds, the run is simulated again to record them, and ``progress`` is called
+    meanwhile.
 
     ``workload`` selects the workload where several have a job with this id. The story prints as
     text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to

@@ -1,8 +1,8 @@
-"""Repetition of a simulation, to record the critical paths of its messages.
+"""Repetition of a simulation, to record critical paths of messages or the ways of packets.
 
 Results do not contain critical paths by default, because recording them needs a third more CPU
 instructions. A run with equal scenario and seed is identical, which its digest proves, so critical
-paths can be recorded later.
+paths can be recorded later. This also holds for the ways of single packets.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from eastwest.results import Result, frame, pick
 from eastwest.run import load_source, measured
 from eastwest.views.evidence import Evidence
 
-#: Tables that explanations read from the repeated run instead of the first result.
-_TABLES = ("flow_parts", "flow_hops")
+#: Tables that explanations read from the repeated run instead of the first result, by the setting
+#: that records them.
+_TABLES = {
+    "measure.flow_parts": ("flow_parts", "flow_hops"),
+    "measure.packet_hops": ("packet_hops",),
+}
 
 
 def is_possible(result: Result) -> bool:
@@ -34,12 +38,16 @@ def seconds(result: Result) -> float:
 
 
 def record(
-    evidence: Evidence, senders: list[str], progress: core.ProgressCallback | None = None
+    evidence: Evidence,
+    setting: str,
+    senders: list[str],
+    progress: core.ProgressCallback | None = None,
 ) -> str | None:
-    """Simulate a result again, and add the parts of messages' times to ``evidence``.
+    """Simulate a result again with more tables, and add these tables to ``evidence``.
 
-    ``senders`` are the values of ``measure.flow_parts``: hosts, or pairs ``SRC->DST``, whose
-    messages are recorded. Returns the reason for a failure, or None.
+    ``setting`` is ``measure.flow_parts`` or ``measure.packet_hops``. ``senders`` is its value:
+    hosts, or pairs ``SRC->DST``, whose messages or packets are recorded. Returns the reason for a
+    failure, or None.
     """
     result = evidence.result
     if not is_possible(result):
@@ -48,7 +56,7 @@ def record(
     try:
         raw, summary = measured(
             load_source(result.path),
-            [("measure.flow_parts", json.dumps(senders))],
+            [(setting, json.dumps(senders))],
             None,
             core.RunOptions(progress=told),
         )
@@ -59,6 +67,6 @@ def record(
             "the digest changes when the run is simulated again: "
             "another version of Eastwest, or another input, made the result"
         )
-    for name in _TABLES:
+    for name in _TABLES[setting]:
         evidence.replace(name, frame(raw["tables"][name]))
     return None

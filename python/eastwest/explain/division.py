@@ -70,7 +70,8 @@ class Division:
         """Return the parts with their descriptions, longest first.
 
         ``sender`` is the name of the sending host. ``earlier`` is a text about the messages ahead
-        on the connection, ``repairs`` one about timeouts and fast retransmits; both may be empty.
+        on the connection, ``repairs`` a text about timeouts and fast retransmits; each may be
+        empty.
         """
         words = {
             "application_us": "until the application generated the data",

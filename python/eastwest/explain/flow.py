@@ -172,7 +172,7 @@ def _parts(
         fate.UNNOTICED: "waiting until the sender notices a loss",
         fate.SENDING: (
             f"sending and queueing{', and losses without an event' if blind else ''}; "
-            f"the ideal for all of it is {span(ideal_us / 1e6)}"
+            f"the ideal time of the whole flow is {span(ideal_us / 1e6)}"
         ),
     }
     result.total_us = this.total_us
@@ -274,7 +274,7 @@ def _because(timeout: Event) -> str:
 
 
 def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:
-    """Add a section on the sender's congestion window, if the result has a TCP trace of it."""
+    """Add a section on the sender's congestion window, if the result has the sender's TCP trace."""
     if this.connection is None:
         return
     sender = evidence.result.table("tcp_trace").filter(

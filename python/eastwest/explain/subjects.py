@@ -11,7 +11,17 @@ import polars as pl
 from eastwest.core import ProgressCallback
 from eastwest.errors import InputError, did_you_mean
 from eastwest.exchanges import exchanges
-from eastwest.explain import again, connection, division, exchange, flow, job, program, task
+from eastwest.explain import (
+    again,
+    connection,
+    division,
+    exchange,
+    flow,
+    job,
+    packet,
+    program,
+    task,
+)
 from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
@@ -20,7 +30,7 @@ from eastwest.views.labels import a, plural
 from eastwest.views.settings import tree
 
 #: Kinds of objects that ``eastwest explain`` can explain.
-KINDS = ("flow", "exchange", "job", "task", "connection", "program")
+KINDS = ("flow", "exchange", "job", "task", "connection", "program", "packet")
 _LARGEST = 2**63 - 1
 #: Headings of the lists of slow flows, by their key in the facts.
 _TITLES = {
@@ -51,6 +61,7 @@ def explain(
         "job": lambda: job.story(evidence, str(id), workload),
         "task": lambda: task.story(evidence, str(id), workload),
         "program": lambda: program.story(evidence, str(id)),
+        "packet": lambda: packet.story(evidence, str(id), rerun_s, progress),
     }
     if kind not in tellers:
         raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
@@ -94,13 +105,13 @@ def _record(
     """
     if kind == "job":
         recorded = evidence.result.flow_parts.height
-        return None if recorded else again.record(evidence, ["*"], progress)
+        return None if recorded else again.record(evidence, "measure.flow_parts", ["*"], progress)
     row = flow.find(evidence, _number(kind, id))
     if not evidence.divides(row["workload"]) or division.of_flow(evidence, row["flow"]):
         return None
     ends = [evidence.host(row["src"]), evidence.host(row["dst"])]
     pairs = ["->".join(ends)] if kind == "flow" else ["->".join(ends), "->".join(ends[::-1])]
-    return again.record(evidence, pairs, progress)
+    return again.record(evidence, "measure.flow_parts", pairs, progress)
 
 
 def _number(kind: str, id: int | str) -> int:
@@ -122,7 +133,7 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         "",
         f"What is worth explaining in {evidence.result.path}",
         f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
-        "For the story of one: eastwest explain RUN flow|exchange|job|task|connection|program ID",
+        "To explain one of them: eastwest explain RUN flow|exchange|job|task|connection|program ID",
     )
     recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
     found: dict[str, list[dict[str, Any]]] = {}

@@ -53,7 +53,7 @@ _COUNTERS = {
 #: Pattern of numbers of tasks in the texts of the parts of a job's critical path.
 _TASK = re.compile(r"\b(map|reduce) \d+")
 #: Pattern of the remark on the ideal time of a flow in the texts of its parts.
-_IDEAL = re.compile(r"; the ideal for all of it is .*")
+_IDEAL = re.compile(r"; the ideal time of the whole flow is .*")
 _ASSIGNED = re.compile(r", with \d+ maps? of the job assigned before it")
 
 

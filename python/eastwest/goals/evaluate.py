@@ -96,8 +96,8 @@ def _short(metrics: Collection[str]) -> list[str]:
 def margin_of(limit: Limit, interval: Interval) -> float | None:
     """Return the distance of a mean from a limit as a share of the limit.
 
-    It is negative if the mean is beyond the limit, and None where the limit is 0, because a share
-    of 0 is not defined.
+    The result is negative if the mean is beyond the limit, and None where the limit is 0, because a
+    share of 0 is not defined.
     """
     if not limit.bound:
         return None
@@ -150,7 +150,7 @@ class Outcome:
     #: ``maximal``, or if no point meets the limits.
     best: int | None
     #: Number of the best point whose means meet all limits: the recommendation of ``eastwest
-    #: optimize``. It differs from ``best`` where an undecided point is better.
+    #: optimize``. This point differs from ``best`` where an undecided point is better.
     on_average: int | None
     #: Numbers of other points that meet all limits and do not differ significantly from ``best``.
     alike: tuple[int, ...]
@@ -219,9 +219,10 @@ def of_sweep(
 ) -> Outcome:
     """Return the comparison of all points with the goals; ``runs`` has metrics by point and seed.
 
-    A point of which no run has all measures is left out. ``baseline`` is the number of the point to
-    which several measures that should be minimal or maximal are compared, so that they can be
-    summed. ``there`` are the names of all metrics, if ``runs`` has only the metrics of the goals.
+    A point of which no run has all measures is left out. ``baseline`` is the number of a point: if
+    several measures should be minimal or maximal, their changes against this point are summed to
+    one score. ``there`` are the names of all metrics, if ``runs`` has only the metrics of the
+    goals.
     """
     there = {*there} or {name for seeds in runs.values() for run in seeds.values() for name in run}
     absent = {
@@ -255,7 +256,7 @@ def of_sweep(
 
 
 def _number_of(measure: str, there: Collection[str]) -> str | None:
-    """Return the metric with the number of values of a statistic; None where no run has it."""
+    """Return the metric with the number of values of a statistic; None if no run has it."""
     stem, _, statistic = measure.rpartition(".")
     counted = f"{stem}.count"
     return counted if statistic in STATISTICS and _full(counted, there) in there else None

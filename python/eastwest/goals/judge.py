@@ -1,12 +1,12 @@
 """Comparison of points: limits first, then Pareto dominance, then one recommended point.
 
 Every point is compared with the baseline seed by seed (with the same seeds for all points), so that
-common effects of a seed cancel. A point *misses* a limit if its mean over the seeds is beyond the
-bound; the distance counts as a share of the bound. Of two points, the point that misses limits by
-less is better. Among points that miss no limit, a point *dominates* another point if it is at least
-as good in all goals and better in one (Deb's constrained domination: K. Deb, An efficient
-constraint handling method for genetic algorithms, 2000; fronts and crowding as in NSGA-II, Deb et
-al. 2002).
+effects of a seed on both points cancel. A point *misses* a limit if its mean over the seeds is
+beyond the bound; the distance counts as a share of the bound. Of two points, the point that misses
+limits by less is better. Among points that miss no limit, a point *dominates* another point if it
+is at least as good in all goals and better in one (Deb's constrained domination: K. Deb, An
+efficient constraint handling method for genetic algorithms, 2000; fronts and crowding as in
+NSGA-II, Deb et al. 2002).
 
 Of the points on the front that miss no limit, the recommended point has the least *score*: the
 weighted sum of the logarithms of goal / baseline. So a goal counts by its relative change, not by
@@ -66,7 +66,7 @@ class Judged:
     #: ``MET``, ``MISSED`` or ``UNDECIDED``, by the intervals of the mean and of the median.
     state: str
     #: Distance of the estimate beyond the bound, as a share of the bound; the plain difference for
-    #: a relative limit or a bound of 0. It is 0 or less where the estimate is allowed.
+    #: a relative limit or a bound of 0. The distance is 0 or less where the estimate is allowed.
     missed: float
     #: Number of seeds whose own value is beyond the bound.
     beyond: int = 0
@@ -78,7 +78,7 @@ class Kept:
 
     told: Told
     #: Distance of the mean beyond the bound, as a share of the bound; the plain difference for a
-    #: relative limit or a bound of 0. It is 0 or less if the mean is allowed.
+    #: relative limit or a bound of 0. The distance is 0 or less if the mean is allowed.
     missed: float
     #: Whether the state of the limit at the point is ``MET``.
     surely: bool
@@ -134,8 +134,8 @@ def judge(
     beyond the bound, and the whole interval of the mean or of the median is beyond the bound. A
     point meets a limit if the whole interval of the mean is on the allowed side, unless the whole
     interval of the median is beyond the bound. Otherwise the limit is undecided, also if all seeds
-    are on the allowed side: the limit concerns the mean, and n seeds that meet it do not exclude
-    that a few of many runs are far beyond it.
+    are on the allowed side: the limit concerns the mean, and even if all n seeds meet the limit, a
+    few of many further runs could be far beyond the limit.
     """
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
@@ -192,7 +192,7 @@ def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
         value, other = ours[goal.metric], base[goal.metric]
         if value > 0 and other > 0:
             gone = math.log(value / other)
-        else:  # no logarithm of the ratio: use the difference as a share of the larger value
+        else:  # this ratio has no logarithm: use the difference as a share of the larger value
             gone = (value - other) / (max(abs(value), abs(other)) or 1.0)
         total += goal.weight * (-gone if goal.more else gone)
     return total
@@ -285,7 +285,7 @@ def _crowding_distances(front: Sequence[Standing]) -> dict[int, float]:
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; None below 4 pairs, or if a side has one value only."""
+    """Return Spearman's rank correlation; None below 4 pairs, or if ``a`` or ``b`` is constant."""
     if len(a) < 4 or len({*a}) < 2 or len({*b}) < 2:
         return None
     from scipy.stats import spearmanr  # noqa: PLC0415  slow to load
@@ -294,7 +294,7 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def as_json(interval: Interval | None) -> dict[str, Any] | None:
-    """Return an interval as an object with ``n``, ``mean``, ``low`` and ``high``; None for None."""
+    """Return an interval as an object with ``n``, ``mean``, ``low``, ``high``; None if unknown."""
     if interval is None:
         return None
     return {

@@ -65,7 +65,7 @@ class Application(Base):
 
     roles: ClassVar[Mapping[str, str]] = {"hosts": "Hosts of the processes."}
     """Name and meaning of each role. In a scenario, the name is the key with the list of hosts that
-    run a process of this role; without the key, all hosts run one."""
+    run a process of this role; without the key, all hosts do."""
 
     counters: ClassVar[Mapping[str, str] | None] = None
     """Name and meaning of every counter, or None: not declared. A declared counter begins at 0. If
@@ -109,23 +109,23 @@ class Application(Base):
         """Handle the end of a connection with the process ``peer``.
 
         If ``failed`` is false, ``peer`` has closed the connection, and all messages of ``peer``
-        have arrived. If it is true, the transport has given up, and the messages of both
+        have arrived. If ``failed`` is true, the transport has given up, and the messages of both
         directions that had not arrived are lost.
         """
 
     def send(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> None:
         """Send a message of ``bytes`` bytes to the process ``to``.
 
-        ``data`` is any object; the receiver gets the same object. Messages with one ``connection``
-        number (0 to 65535) arrive in order and wait for each other. Raises ``ValueError`` for a
-        process, size or connection out of range.
+        ``data`` is any object; the receiver gets the object itself, not a copy. Messages to ``to``
+        with equal ``connection`` (a number from 0 to 65535) arrive in order: each waits for the
+        messages before it. Raises ``ValueError`` for a process, size or connection out of range.
         """
         self._send("send", to, bytes, data, connection)
 
     def request(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> int:
-        """Send a request, as :meth:`send`, and return its number.
+        """Send a request, and return its number, which the reply has in :attr:`Message.answers`.
 
-        The reply has this number in :attr:`Message.answers`.
+        The arguments are those of :meth:`send`.
         """
         return self._send("request", to, bytes, data, connection)
 
@@ -262,7 +262,7 @@ class Application(Base):
 
 
 def _whole(name: str, value: Any) -> int:
-    """Return a value as a whole number; raise ``TypeError`` if it is not one."""
+    """Return a value as a whole number; raise ``TypeError`` for other values."""
     try:
         return operator.index(value)
     except TypeError:

@@ -162,7 +162,7 @@ class Cargo:
         return library
 
     def forget(self) -> None:
-        """Remove the compiled library of the crate's name, which another crate has made."""
+        """Remove the compiled library that another crate with the name of this crate has made."""
         name = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
         with self._alone():
             self._run("clean", "--package", name["package"]["name"])

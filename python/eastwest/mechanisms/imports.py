@@ -1,7 +1,7 @@
 """Source files that a user's Python file imports: they decide results, as the file itself does.
 
-Files count that are below the folder of the Python file or below the working directory, except
-installed packages, the standard library and Eastwest.
+The user's files are all files below the folder of the Python file and below the working directory,
+except installed packages, the standard library and Eastwest.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from pathlib import Path
 
 #: Files of the modules that files of mechanisms may import in this process, by name of the module.
 _imported: dict[str, Path] = {}
-#: Time between a change of a source and its compilation below which the content is in doubt, in s.
+#: Time in s: a compiled file that was written less than this time after the last change of its
+#: source may be the compiled form of an earlier content of the source.
 _DOUBTFUL_S = 2.0
 _INSTALLED = {"site-packages", "dist-packages"}
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def forget() -> None:
-    """Remove the modules that earlier mechanism files may import from ``sys.modules``.
+    """Remove from ``sys.modules`` the modules that earlier mechanism files may have imported.
 
-    The next files import them again, so that their code is that of the files on disk. This includes
-    modules that methods of mechanisms have imported during runs.
+    Mechanism files that are loaded next import these modules again, with the code on disk. Modules
+    that methods of mechanisms have imported during runs are removed, too.
     """
     _remove(_imported)
     _imported.clear()
 
 
 def renew(path: Path, source: bytes) -> None:
-    """Remove the user's modules that a Python file may import from ``sys.modules``.
+    """Remove from ``sys.modules`` the user's modules that a Python file may import.
 
-    To be called before the file ``path`` with the content ``source`` is executed, which then
-    imports their present files, also those that other code of the process has imported before.
-    Modules of other mechanism files since ``forget`` stay.
+    To be called before the file ``path`` with the content ``source`` is executed: the file then
+    imports the code on disk, even if other code of the process has imported a module before.
+    Modules of mechanism files that were loaded since the last call of ``forget`` are not removed.
     """
     importlib.invalidate_caches()
     found = _reachable(path, source, [])
@@ -49,7 +50,7 @@ def renew(path: Path, source: bytes) -> None:
 
 
 def _remove_doubtful_bytecode(file: Path) -> None:
-    """Remove the compiled form of a source file if it may be that of an earlier content.
+    """Remove the compiled form of a source file if it may belong to an earlier content.
 
     Python recognises a changed source by its time in whole seconds and its size (PEP 3147): a file
     that changes twice in a second, with equal sizes, keeps the compiled form of the first content.
@@ -70,7 +71,8 @@ def hashes(path: Path, source: bytes, before: Iterable[str]) -> list[dict[str, s
     """Return name and SHA-256 of each source file that a Python file imports, in order of names.
 
     The file ``path`` with the content ``source`` was executed when ``sys.modules`` had the names
-    ``before``. Imports of imported files count, too, also within functions that were not called.
+    ``before``. The result includes files that imported files import, and imports in functions that
+    were not called.
     """
     known = {*before}
     found = _reachable(path, source, [name for name in sys.modules if name not in known])
@@ -86,7 +88,8 @@ def hashes(path: Path, source: bytes, before: Iterable[str]) -> list[dict[str, s
 def _reachable(path: Path, source: bytes, names: Iterable[str]) -> dict[str, Path]:
     """Return the files of the user's modules that a file may import, by name of the module.
 
-    ``names`` are names of further modules. No module is imported.
+    ``names`` are names of further modules, which the result includes if they are the user's. The
+    function imports no module.
     """
     roots = _roots(path)
     found: dict[str, Path] = {}
@@ -107,15 +110,18 @@ def _reachable(path: Path, source: bytes, names: Iterable[str]) -> dict[str, Pat
 
 
 def _roots(path: Path) -> list[Path]:
-    """Return the folders of a Python file and of the process, also without symbolic links."""
+    """Return the folder of a Python file and the working directory.
+
+    The list has the paths as they are, and also without symbolic links.
+    """
     folders = [path.absolute().parent, Path.cwd()]
     return [*folders, *(folder.resolve() for folder in folders), path.resolve().parent]
 
 
 def _file(name: str) -> Path | None:
-    """Return the source file of a module; None if it has none, or cannot be found.
+    """Return the source file of a module; None if the file is not found or does not exist.
 
-    A module that is not imported is searched for without the execution of its package.
+    If the module is not imported yet, the search does not execute its package.
     """
     module = sys.modules.get(name)
     try:
@@ -165,7 +171,7 @@ def _names(source: bytes, package: str) -> Iterator[str]:
 def _is_users(file: Path, roots: list[Path]) -> bool:
     """Whether a file is the user's: below one of ``roots``, and not a part of an installation.
 
-    A symbolic link counts by its own path and by that of the file to which it leads.
+    For a symbolic link, both paths are tested: the path of the link and the path of its target.
     """
     library = Path(sysconfig.get_paths()["stdlib"]).resolve()
     paths = (file, file.resolve())

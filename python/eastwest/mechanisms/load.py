@@ -86,7 +86,7 @@ class _Loaded:
         place: str,
         imported: Sequence[dict[str, str]] = (),
     ) -> None:
-        """Add the classes of a source; ``place`` begins the errors of their names."""
+        """Add the classes of a source; ``place`` begins error messages about their names."""
         described = [sketch.describe(class_) for class_ in classes]
         for one in described:
             owner = f"{place}class {one.class_.__name__}"
@@ -101,7 +101,7 @@ class _Loaded:
         self.sources.append(about | ({"imports": [*imported]} if imported else {}))
 
     def _claim(self, kind: str, name: str, owner: str) -> None:
-        """Record the owner of a mechanism; raise ``InputError`` if another one has its name."""
+        """Record the owner of a mechanism; raise ``InputError`` if its name is already in use."""
         if other := self.owners.get((kind, name)):
             raise InputError(
                 f"{owner}: {kind} {name!r}: {other} has this name, too; names must be unique"

@@ -74,7 +74,7 @@ _SCHEMA_PATHS = {
 _WHAT = {
     Kind.queue: "a queue discipline that drops early on a linear ramp",
     Kind.congestion: "a congestion control with an increase and a decrease of its own",
-    Kind.routing: "a choice among equal paths: by flow, unless much more waits there",
+    Kind.routing: "a choice among equal paths: the path of the flow, or the shortest queue",
     Kind.application: "an application: queries to many workers at once, answered at a deadline",
 }
 

@@ -1,8 +1,9 @@
 """Mechanisms in Python (sketches): base classes, and the arguments of their methods.
 
 Every port, sender or switch gets an object of the class. Annotated attributes with a default
-(``int``, ``float`` or ``bool``) are its parameters, which the scenario may set. They are set before
-``__init__`` is called, which takes no arguments. Times are whole picoseconds, as in the simulator.
+(``int``, ``float`` or ``bool``) are its parameters, which the scenario may set. Parameters are set
+before ``__init__`` is called, which has no arguments. Times are whole picoseconds, as in the
+simulator.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ class Arrival(Packet, Protocol):
     def remaining(self) -> int:
         """Payload bytes of the connection that were not acknowledged when the packet was sent.
 
-        They include the payload of the packet and bytes that are written and not yet sent; 0 for a
-        packet without payload.
+        The bytes include the payload of the packet, and bytes that are written and not yet sent; 0
+        for a packet without payload.
         """
 
 
@@ -295,7 +296,7 @@ class Choice(Protocol):
 
     @property
     def ports(self) -> list[int]:
-        """Number of each path's link; it does not change if another path fails."""
+        """Number of each path's link; the number does not change if another path fails."""
 
     @property
     def rates_bps(self) -> list[int]:
@@ -413,7 +414,7 @@ class Queue(Base):
     def rank(self, arrival: Arrival) -> int:
         """Return the rank of an admitted packet, 0 to 2**64 - 1; the smallest rank is sent first.
 
-        Of packets with equal ranks, the one that arrived first is sent first. A full queue drops
+        Of packets with equal ranks, the packet that arrived first is sent first. A full queue drops
         the packet with the largest rank, which may be the arriving packet.
         """
         raise NotImplementedError
@@ -625,7 +626,10 @@ def describe(class_: type) -> Sketch:
 
 
 def _check_hooks(class_: type[Application]) -> None:
-    """Raise ``InputError`` for a method that looks like a hook but is none, or cannot be called."""
+    """Raise ``InputError`` for a method ``on_…`` that is not a hook, and for a wrong hook.
+
+    A hook is wrong if it is not callable, is async, or contains ``yield``.
+    """
     for unknown in (each for each in vars(class_) if each.startswith("on_")):
         if unknown not in HOOKS:
             raise InputError(

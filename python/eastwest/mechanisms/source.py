@@ -77,8 +77,8 @@ def compiled(source: Path) -> Path:
     """Return the folder in the user's cache for code that is compiled from a Rust source.
 
     All crates with this source share the folder. The name of the folder has the version and a hash.
-    For the source in a wheel, the files are hashed, because an update may not change modification
-    times. For other sources, the path is hashed, because cargo notices changed files by their
+    For the source in a wheel, the files are hashed, because an update can leave modification times
+    unchanged. For other sources, the path is hashed, because cargo notices changed files by their
     modification times.
     """
     source = source.resolve()

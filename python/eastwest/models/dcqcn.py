@@ -14,8 +14,8 @@ At equilibrium the decreases and the increases of the target and of the rate can
 
     (R_T − R) a/τ = R_AI ((1 − p)^(FB) b + (1 − p)^(FTR) d),   R α a/τ = (R_T − R) (b + d).
 
-For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue at equilibrium is the one
-at which RED marks with probability p.
+For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue at equilibrium has the
+length at which RED marks with probability p.
 
 Not in the model: hyper increase, rates above that of the link, and the minimum rate. The model also
 uses the product of means for the mean of a product; without this approximation, the rules give a
@@ -84,7 +84,7 @@ class Dcqcn:
     def _surplus(self, p: float) -> float:
         """Return a number that is above 0 if ``p`` is above the marking probability at equilibrium.
 
-        It is the decreases of the rate minus the increases, multiplied by (b + d).
+        The number is the decreases of the rate minus the increases, multiplied by (b + d).
         """
         unmarked, rate = math.log1p(-p), self.share_pps
 

@@ -19,8 +19,8 @@ from eastwest.models.tcp_marked import TcpMarked
 #: Bytes of a frame on the link in addition to the MTU: preamble, header, check sequence and gap.
 _FRAMING_BYTES = 38
 #: Gain of the observer that corrects the estimated rate of the flows by the difference between
-#: counted and expected packets of an interval. It is small because the count varies by some 10 % by
-#: chance, while the rate itself varies by a few percent.
+#: counted and expected packets of an interval. The gain is small because the count varies by some
+#: 10 % by chance, while the rate itself varies by a few percent.
 _OF_RATE = 0.05
 #: Gain of the observer that corrects the estimated growth of the rate of the flows; it is small
 #: because the counted packets of an interval vary by some 10 % by chance.

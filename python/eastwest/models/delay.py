@@ -1,12 +1,12 @@
 """Control systems with one delay: linear in the frequency domain, nonlinear over time.
 
-The form is that of the third study (Gusat et al. 2009), which casts queues Q and rates Λ as
-ż = f(z, u) and, near an equilibrium, as a linear system with delay:
+The form is that of Gusat et al. (2009). They describe queues Q and rates Λ by ż = f(z, u) and, near
+an equilibrium, by a linear system with delay:
 
     ẋ(t) = A x(t) + A_d x(t − τ) + B u(t − τ) + D w(t),    y = C x,
 
 where x is the distance from the equilibrium, u the feedback, w a disturbance. The loop is closed by
-u = y, and opened there for the loop gain L(s) = −C (sI − A − A_d e^(−sτ))⁻¹ B e^(−sτ), which is
+u = y. If the loop is opened at u, the loop gain is L(s) = −C (sI − A − A_d e^(−sτ))⁻¹ B e^(−sτ),
 exact for any delay. python-control computes gain and phase margins of L on a fine grid of
 frequencies. Stability has a separate test: the rightmost root of the characteristic equation
 det(sI − A − (A_d + B C) e^(−sτ)) = 0, from a spectral discretisation of the delay (D. Breda,

@@ -1,6 +1,6 @@
 """Linear control systems with several delays, inputs and outputs.
 
-The form is that of the third study (Gusat et al. 2009), with several delays τ_k:
+The form is that of Gusat et al. (2009), with several delays τ_k:
 
     ẋ(t) = Σ_k [A_k x(t − τ_k) + B_k u(t − τ_k)] + D w(t),    y = C x,
 
@@ -136,7 +136,8 @@ class Delayed:
 def root(plant: Delayed, controller: Controller) -> float:
     """Return the real part of the rightmost root of the closed loop, per second.
 
-    The loop is closed by u = K y with the controller K. It is stable if the result is below 0.
+    The loop is closed by u = K y with the controller K. The loop is stable if the result is below
+    0.
     """
     size, own = len(plant.states), controller.order
     whole = size + own

@@ -5,9 +5,9 @@ process. When no frame is left, the link takes ``sleep_s`` (Ts) to fall asleep; 
 again, it takes ``wake_s`` (Tw) to wake. Both phases take full power; sleep takes the share
 ``sleep_share`` (φ) of full power.
 
-**Power** is a renewal argument (S. Herrería-Alonso, M. Rodríguez-Pérez, M. Fernández-Veiga and
-C. López-García, *A GI/G/1 model for 10 Gb/s energy efficient Ethernet links*, IEEE Trans. Commun.
-60(11), 2012). With load ρ and the mean time asleep in a cycle E[Toff],
+**Power** follows from a renewal argument (S. Herrería-Alonso, M. Rodríguez-Pérez,
+M. Fernández-Veiga and C. López-García, *A GI/G/1 model for 10 Gb/s energy efficient Ethernet
+links*, IEEE Trans. Commun. 60(11), 2012). With load ρ and the mean time asleep in a cycle E[Toff],
 
     P / Pmax = 1 − (1 − φ) (1 − ρ) E[Toff] / E[V],
 
@@ -20,11 +20,11 @@ S. Fuhrmann and R. Cooper, Oper. Res. 33(5), 1985):
 
 **Holding.** Frames that find the link asleep are held until ``trigger`` frames wait or the first
 frame has waited for ``timer_s``, whichever is sooner (``trigger`` 1: the standard, which wakes for
-the first frame). Frames that arrive during Ts count. Let F(x) be the probability that a Poisson
-variable of mean x is below ``trigger``, and T the timer. At the time t after the last frame, waking
-has not begun with probability F(λt) for t ≤ T, and exp(−λ (t − T)) F(λT) later; E[Toff] is the
-integral of this probability from Ts on. Arrivals are counted up to a stopping time, so the number
-N of frames when waking begins has E[N] = λ (Ts + E[Toff]) and
+the first frame). Frames that arrive during Ts are held, too. Let F(x) be the probability that a
+Poisson variable of mean x is below ``trigger``, and T the timer. At the time t after the last
+frame, waking has not begun with probability F(λt) for t ≤ T, and exp(−λ (t − T)) F(λT) later;
+E[Toff] is the integral of this probability from Ts on. Arrivals are counted up to a stopping time,
+so the number N of frames when waking begins has E[N] = λ (Ts + E[Toff]) and
 E[N (N − 1)] = 2λ ∫ E[N(t); still asleep] dt; arrivals during Tw are added.
 
 **Stall timer.** The link stays awake for ``stall_s`` after the last frame. With probability

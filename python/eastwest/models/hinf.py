@@ -17,10 +17,10 @@ P. Khargonekar and B. Francis, IEEE Trans. Automatic Control 34(8), 1989) are so
 SB10AD of SLICOT, through the package slycot, which the extra ``control`` installs. Its bisection
 finds the least γ; its result varies by up to about 3 % with the starting value, since the equations
 are ill-conditioned there. For the same reason the controller is computed for a greater γ, by 5 to
-20 %. python-control then computes the norm of the closed loop, which must not exceed that γ.
-(``control.hinfsyn`` calls SB10AD with a search after the bisection that can return a γ which the
-closed loop does not reach; therefore it is not used.) Finally the loop is examined with the exact
-delays: its rightmost root, the peak of its sensitivity, and its margins.
+20 %. python-control then computes the norm of the closed loop, which must not exceed the
+controller's γ. (``control.hinfsyn`` calls SB10AD with a search after the bisection that can return
+a γ which the closed loop does not reach; therefore it is not used.) Finally the loop is examined
+with the exact delays: its rightmost root, the peak of its sensitivity, and its margins.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def generalised(plant: Delayed, scales: Scales, weights: Weights, order: int, un
 
 
 def least(augmented: Any, outputs: int, inputs: int) -> tuple[Controller, float, float]:
-    """Return (controller, least γ, norm of the closed loop) for a plant as of ``generalised``.
+    """Return (controller, least γ, norm of the closed loop) for a plant from ``generalised``.
 
     The last ``inputs`` inputs and ``outputs`` outputs of ``augmented`` belong to the controller.
     Raises ``InputError`` where slycot is not installed, or where no controller is found whose

@@ -1,6 +1,6 @@
 """Receding-horizon control of queues by injection rates: one quadratic programme per interval.
 
-The model is the network of the third study (``network``) over the next H intervals of length h. The
+The model is the network of the module ``network`` over the next H intervals of length h. The
 programme finds the rates v and the served packets s that minimise
 
     Σ_t Σ_j ((q_j(t) − q̄_j)/σ_j)² + ρ Σ_t Σ_i (x_i(t) − x_i(t − 1))²
@@ -68,9 +68,9 @@ def horizon(
 ) -> tuple[int, float]:
     """Return (number of intervals of the horizon, delay in s from which it is computed).
 
-    The delay is the quantile ``share`` of ``delays_s``; the horizon is ``covers`` times as long. It
-    should be longer than two delays: a decision acts on the queue after one delay, and a correction
-    of this decision acts after two delays.
+    The delay is the quantile ``share`` of ``delays_s``; the horizon is ``covers`` times as long.
+    The horizon should be longer than two delays: a decision acts on the queue after one delay, and
+    a correction of this decision acts after two delays.
     """
     known = delays_s[np.isfinite(delays_s)]
     if not len(known):

@@ -129,9 +129,9 @@ def goodput(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput in bit/s: equation (1) below the onset of incast, equation (4) from it on.
+    """Return goodput in bit/s: equation (1) below the onset of incast, otherwise equation (4).
 
-    The onset is that of equation (3). With ``alpha`` 1, equation (4) is equation (2).
+    Equation (3) gives the onset. With ``alpha`` 1, equation (4) is equation (2).
     """
     if senders < onset_senders(buffer_bytes, block_bytes):
         return goodput_before(senders, block_bytes, rtt_s, link_bps)

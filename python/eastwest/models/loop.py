@@ -1,9 +1,9 @@
 """A control loop in a queue: set point, sensor, decision and actuation, one horizon ahead.
 
-The loop of the third study (Gusat et al. 2009) has a set point, a sensor, a decision and an
-actuation. In this module, the sensor is the mean queue of each interval. The decision is a share of
-packets, computed by a PI controller (Hollot, Misra, Towsley and Gong, *On designing improved
-controllers for AQM routers supporting TCP flows*, INFOCOM 2001),
+The control loop of Gusat et al. (2009) has a set point, a sensor, a decision and an actuation. In
+this module, the sensor is the mean queue of each interval. The decision is a share of packets,
+computed by a PI controller (Hollot, Misra, Towsley and Gong, *On designing improved controllers for
+AQM routers supporting TCP flows*, INFOCOM 2001),
 
     share = k_p e + k_i ∫ e dt,   e = queue − set point,
 

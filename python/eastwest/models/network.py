@@ -1,11 +1,10 @@
-"""Fluid model of queues and injection rates of a network, after the third study.
+"""Fluid model of queues and injection rates of a network, after Gusat et al. 2009.
 
-This study, Gusat et al. 2009, describes the network as a controlled system: the state z = [Q; Λ]
-has the queues and the injection rates, ż = f(z, u), with delays τ = g(z, u), forward and reverse
-routing matrices, 0 ≤ λ_i ≤ Λmax and service rates below capacity. In this module, one decision unit
-sets the rates of all flows. This unit learns the length of queue j after the delay ``sensed``; a
-decision reaches source i after the delay ``told``; packets of source i reach queue j after the
-delay ``forward``:
+The publication describes the network as a controlled system: the state z = [Q; Λ] has the queues
+and the injection rates, ż = f(z, u), with delays τ = g(z, u), forward and reverse routing matrices,
+0 ≤ λ_i ≤ Λmax and service rates below capacity. In this module, one decision unit sets the rates of
+all flows. This unit learns the length of queue j after the delay ``sensed``; a decision reaches
+source i after the delay ``told``; packets of source i reach queue j after the delay ``forward``:
 
     q̇_j(t) = Σ_i R_ji λ_i(t − forward_ji) + w_j(t) − s_j(t),   q_j ≥ 0,   0 ≤ s_j ≤ C_j,
     λ_i(t) = v_i(t − told_i),   0 ≤ v_i ≤ Λmax_i,   −falls_i ≤ v̇_i ≤ grows_i.

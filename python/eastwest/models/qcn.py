@@ -1,4 +1,4 @@
-"""Fluid model of QCN (802.1Qau) in the state-space form of Gusat et al. 2009, the third study.
+"""Fluid model of QCN (802.1Qau) in the state-space form of Gusat et al. 2009.
 
 M. Alizadeh, B. Atikoglu, A. Kabbani, A. Lakshmikantha, R. Pan, B. Prabhakar and M. Seaman, *Data
 center transport mechanisms: congestion control theory and IEEE standardization*, Allerton 2008.
@@ -15,10 +15,10 @@ half of the way to θ; from the sixth time on, θ grows by R_AI. With π = s whi
     λ̇ = −G F(t − τ) λ π λ(t − τ) + (θ − λ)/2 · λ(t − τ) π / ((1 − π)^(−1/s) − 1)
     θ̇ = −(θ − λ) π λ(t − τ) + (1 − π)^(5/s) R_AI s λ(t − τ).
 
-Defaults are those of the study: 10 Gbit/s, Q_eq 33,000 B, W_d 2, G_d 1/128 of a feedback of 6 bits
-(the largest feedback, (2 w + 1) Q_eq, decreases the rate by 63/128), and R_AI 5 Mb/s. Not in the
-model: the timer, hyperactive increase, quantisation, pauses. papers/control compares the model with
-packet-level simulations.
+Defaults are those of Gusat et al.: 10 Gbit/s, Q_eq 33,000 B, W_d 2, G_d 1/128 of a feedback of 6
+bits (the largest feedback, (2 w + 1) Q_eq, decreases the rate by 63/128), and R_AI 5 Mb/s. Not in
+the model: the timer, hyperactive increase, quantisation, pauses. papers/control compares the model
+with packet-level simulations.
 """
 
 from __future__ import annotations

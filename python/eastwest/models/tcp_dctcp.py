@@ -9,10 +9,10 @@ than K packets waiting is marked, p = 1{q > K}:
 with R = T + q/C, and R* = T + K/C for the delay of marks. With step marking there is no
 equilibrium: the queue oscillates around K in a limit cycle, which is found by integration. The
 describing function of a relay gives an estimate of the cycle around the mean marking p̄ = √(2/W̄).
-Its frequency ω is that at which the phase of the linear part G(jω) is −180°. Its amplitude A is
-that at which the relay's gain, 2/(πA) √(1 − (b/A)²) for an offset b of the mean queue from K, is
-1/|G(jω)|.
-Not in the model: windows of whole segments of at least two, slow start, bursts of packets.
+At the frequency ω of the cycle, the phase of the linear part G(jω) is −180°. At the amplitude A of
+the cycle, the relay's gain, 2/(πA) √(1 − (b/A)²) for an offset b of the mean queue from K, is
+1/|G(jω)|. Not in the model: windows of whole segments of at least two, slow start, bursts of
+packets.
 """
 
 from __future__ import annotations

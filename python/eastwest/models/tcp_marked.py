@@ -1,6 +1,6 @@
 """Model of TCP flows at a queue whose controller sets the share of marked packets.
 
-This is the plant of a control loop. The model is that of ``tcp_red`` without RED (V. Misra, W. Gong
+The model is the plant of a control loop: the model of ``tcp_red`` without RED (V. Misra, W. Gong
 and D. Towsley, SIGCOMM 2000). Its states are the queue and the rate of all flows, Λ = N W/R, with
 the round trip R at the set point:
 

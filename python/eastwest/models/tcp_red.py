@@ -63,7 +63,7 @@ class Red:
     def slope(self, average: float) -> float:
         """Return the derivative of the marking probability with respect to the average queue.
 
-        Its unit is 1/packet.
+        The unit is 1/packet.
         """
         share = self._drawn(average)
         return self._rise(average) * (2 / (1 + share) ** 2 if self.even else 1)

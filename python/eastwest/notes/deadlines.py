@@ -1,4 +1,4 @@
-"""Notes on queries that missed their deadline, which their measured time then hides.
+"""Notes on queries that missed their deadline, because measured times do not show these queries.
 
 The application ``fan-out`` answers a query at its deadline at the latest. An incomplete query has
 the deadline as its time, so that a percentile of ``query_us`` hides how long its responses took. By

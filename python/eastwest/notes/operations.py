@@ -13,9 +13,9 @@ from eastwest.units import clean, count
 
 @dataclass(frozen=True)
 class Operations:
-    """Numbers of the operations of an application, which are disjoint except ``planned``."""
+    """Numbers of operations of an application by state; ``planned`` is the number in all states."""
 
-    #: Operations that the application plans; the number of begun ones where it plans none.
+    #: Operations that the application plans; if it plans none, the operations that have begun.
     planned: float
     #: Operations that are complete and have not failed.
     done: float
@@ -33,7 +33,7 @@ class Operations:
 
 
 def of(own: Mapping[str, Any]) -> Operations | None:
-    """Return the operations of an application; None for results without their numbers."""
+    """Return the operations of the application ``own``; None for results that lack the numbers."""
     planned, begun, completed = (
         pick(own, "operations", name) for name in ("planned", "begun", "completed")
     )

@@ -34,7 +34,7 @@ def reasons(own: Mapping[str, Any]) -> str:
 
 
 def end_of(own: Mapping[str, Any]) -> str:
-    """Return when an application ended, as text."""
+    """Return a text: when the application with the numbers ``own`` in the summary ended."""
     return _ENDS.get(str(own.get("ended")), "at the end")
 
 

@@ -30,7 +30,7 @@ from eastwest.errors import InputError
 from eastwest.observe.calls import client_side, parent_rows
 
 #: Attributes of a span that state the size of the request in bytes; the first that a span has is
-#: used. They are the current and older names of OpenTelemetry's semantic conventions.
+#: used. The names are the current and older names of OpenTelemetry's semantic conventions.
 REQUEST_KEYS = (
     "http.request.body.size",
     "http.request.size",
@@ -50,8 +50,8 @@ RESPONSE_KEYS = (
     "http.response_content_length_uncompressed",
     "rpc.response.size",
 )
-#: Attributes of a client-side span that name the called component. They are used if the called
-#: component recorded no span.
+#: Attributes of a client-side span that name the called component. The attributes are used only if
+#: the called component recorded no span.
 PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", "server.address")
 
 #: Ways to count the time between the client side and the server side of a call: as computing of the

@@ -72,7 +72,7 @@ def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) ->
         pl.col("start_s", "gap_s", "rest_s").cast(pl.Float64),
     )  # fmt: skip
     # ``recorded`` is the position of a transaction in the order of arrival: the run numbers its
-    # transactions in this order, while the table may have another one.
+    # transactions in this order, while the table may have another order.
     starts = book.filter(pl.col("call") == 0).sort("start_s", maintain_order=True)
     order = starts.select("transaction").with_row_index("recorded")
     book = book.join(order, on="transaction").select(

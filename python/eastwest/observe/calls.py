@@ -3,9 +3,9 @@
 A node is an instance (or a service, if no instance is known). A *call pair* is a request from one
 node to another and its response; a request from outside starts a transaction. A passive tracer
 (Aguilera et al., SOSP 2003) knows source, destination and time of each message, and the response to
-each request. It does not know which request a node was serving when it sent another request. That
-served request is the *parent* of the new call: inference methods estimate it, and the true parent
-is stored only for comparison.
+each request. The tracer does not know which request a node was serving when it sent another
+request. The served request is the *parent* of the new call: inference methods estimate it, and the
+true parent is stored only for comparison.
 
 The times at the caller are those of the parent span if the parent span is the client side of the
 call: a span of kind client or producer, or a span of unknown kind that has a parent and exactly one

@@ -113,7 +113,7 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
 
 
 def with_parent(extra: str | None, parent: str) -> str:
-    """Return ``extra`` with ``parent``, the id that mending removes, as ``recordedParent``."""
+    """Return ``extra`` with the id of a removed parent, ``parent``, as ``recordedParent``."""
     fields = orjson.loads(extra) if extra else {}
     return dumped({**fields, "recordedParent": parent})
 

@@ -6,10 +6,10 @@ messages in each time step. If messages from A cause messages to B, the cross-co
 
     c(d) = Σ_t s(t) · r(t + d)
 
-has a spike at the delay d. It is computed by fast Fourier transform for all d at once. The maximum
-of c is a spike if it is at least ``DEVIATIONS`` standard deviations of c above the mean of c, over
-all delays. The method needs no pairs of requests and responses, and finds no single transactions:
-the result is a graph of messages that cause messages.
+has a spike at the delay d. The cross-correlation is computed by fast Fourier transform for all d at
+once. The maximum of c is a spike if it is at least ``DEVIATIONS`` standard deviations of c above
+the mean of c, over all delays. The method needs no pairs of requests and responses, and finds no
+single transactions: the result is a graph of messages that cause messages.
 
 The result is compared with two truths. A message correlates with all messages that arrived earlier
 at its node within the same call, so *precision* counts each of these pairs as right. The *direct*
@@ -88,9 +88,9 @@ def causes(
     """Return the inferred causes: after which arriving messages a node sends which messages.
 
     At each node, the messages from one source are correlated with the messages to one destination;
-    if the correlation has a spike of at least ``deviations`` standard deviations, the former cause
-    the latter. ``step_ns`` is the time step in ns. Raises ``ValueError`` if the recording has too
-    many time steps.
+    if the correlation has a spike of at least ``deviations`` standard deviations, the arriving
+    messages cause the departing messages. ``step_ns`` is the time step in ns. Raises ``ValueError``
+    if the recording has too many time steps.
     """
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1

@@ -83,8 +83,8 @@ class _Columns:
     #: ns, or None if the unit is not known yet.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: Those of ``kind`` and ``status`` for which it is already decided whether the column holds
-    #: kinds or statuses of spans.
+    #: Columns (``kind``, ``status``) for which it is already decided whether they hold kinds or
+    #: statuses of spans.
     settled: set[str] = field(default_factory=set)
 
     @property
@@ -123,7 +123,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole rows: (number of the first line, bytes). None ends within quotes."""
+    """Yield (number of the first line, bytes) of blocks of whole rows; none ends within quotes."""
     line, held, first = 1, [], 1
     quotes = 0
     for block in source.blocks(MOST_LINE_BYTES, _BLOCK):
@@ -223,8 +223,8 @@ def _parsed_slowly(
 ) -> pl.DataFrame:
     """Return the rows of ``block`` as ``_parsed`` does, but parse them one by one.
 
-    This is needed where the fast parser fails or finds rows with missing values. Rows with a wrong
-    number of values are reported to ``problems`` and left out.
+    The slow parser is needed where the fast parser fails or finds rows with missing values. Rows
+    with a wrong number of values are reported to ``problems`` and left out.
     """
     text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=columns.separator)

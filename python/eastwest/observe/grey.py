@@ -13,9 +13,9 @@ transaction. Magpie (Barham et al., OSDI 2004) calls the rules a schema of joins
 An attribute is a column of spans, or ``attributes.NAME``. A rule file holds tables ``[[stitch]]``:
 
 - ``match``: attributes of the parent and of the child that must be equal;
-- ``differ``: attributes in which they must differ;
-- ``order``: ``inside`` (the default): the child lies in the parent; ``after``: it starts after the
-  parent's end; ``started``: after its start;
+- ``differ``: attributes in which the parent and the child must differ;
+- ``order``: ``inside`` (the default): the child lies in the parent; ``after``: the child starts
+  after the parent's end; ``started``: the child starts after the parent's start;
 - ``within``: longest time from the parent's start (``after``: end) to the child's start;
 - ``strip``: a regular expression; before the comparison of ``match``, its matches are removed;
 - ``once``: each parent gets at most one child by this rule.

@@ -5,7 +5,7 @@ metric of n values is cut into b classes of equal frequency by average rank: val
 1, ties get the mean r of their ranks, and their class is ⌈r b / n⌉, so that equal values are always
 in one class; with many ties some classes are empty. I(X; Y) is the plug-in estimate
 Σ p(x, y) ln(p(x, y)/(p(x) p(y))); its bias is about +(b − 1)²/2n (Miller 1955), equal for all
-metrics of b classes, and smaller for metrics of fewer.
+metrics of b classes, and smaller for metrics of fewer classes.
 
 **Nearest neighbours.** The first estimator of Kraskov, Stögbauer and Grassberger (*Estimating
 mutual information*, Phys. Rev. E 69, 066138, 2004): with ε the distance to the k-th neighbour in
@@ -13,7 +13,7 @@ the plane (greater of both differences), and n_x, n_y points within less than ε
 I = ψ(n) + ψ(k) − ⟨ψ(n_x + 1) + ψ(n_y + 1)⟩, at least 0. As in scikit-learn's
 ``mutual_info_regression``, with which tests compare it, metrics are divided by their standard
 deviation and get noise of 1e-10 against ties, seeded by the metric's name. Neighbours are found by
-scipy's k-d tree, and points along an axis by bisection, which is ten times as fast.
+scipy's k-d tree. Points along an axis are counted by bisection: a k-d tree takes ten times as long.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Estimator(Protocol):
 def default_bins(rows: int) -> int:
     """Return the default number of classes of a metric, 2 to 10.
 
-    It is the largest number with which a contingency table of two metrics has on average at least
-    ``_ROWS_PER_CELL`` rows per cell; ``rows`` is the number of rows of the metrics.
+    The result is the largest number with which a contingency table of two metrics has on average at
+    least ``_ROWS_PER_CELL`` rows per cell; ``rows`` is the number of rows of the metrics.
     """
     return max(2, min(10, math.isqrt(rows // _ROWS_PER_CELL)))
 
@@ -234,8 +234,8 @@ class Points:
         A point counts itself. ``reach`` has a distance for each point.
         """
         ordered = self.ordered
-        # The k-th neighbour lies at exactly the distance ``reach`` along one axis. It must not be
-        # counted, so ``reach`` is reduced by more than the rounding error.
+        # The k-th neighbour lies at exactly the distance ``reach`` along one axis. This neighbour
+        # must not be counted, so ``reach`` is reduced by more than the rounding error.
         rounding = 4 * np.finfo(np.float64).eps * max(abs(ordered[0]), abs(ordered[-1]))
         inside = np.maximum(0.0, reach * (1 - 1e-9) - rounding)
         low = np.searchsorted(ordered, self.values - inside, side="left")

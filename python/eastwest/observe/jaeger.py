@@ -2,8 +2,8 @@
 
 A trace has its processes beside its spans, mostly after them, so each trace is parsed as a whole:
 at most ``json_stream.MOST_VALUE`` characters. Times are in microseconds. The parent of a span is
-its first reference of kind ``CHILD_OF`` to the same trace, else the first ``FOLLOWS_FROM``. Other
-references become links and logs become events (``carried``); warnings become the attribute
+its first reference of kind ``CHILD_OF`` to a span of its trace, else the first ``FOLLOWS_FROM``.
+Other references become links and logs become events (``carried``); warnings become the attribute
 ``jaeger.warnings``.
 """
 

@@ -97,7 +97,7 @@ class JsonStream:
         self._at += 1
 
     def null(self) -> bool:
-        """Return whether the next value is null; read it only in this case."""
+        """Return whether the next value is null; a null is read, any other value is not."""
         if self._peek() != "n":
             return False
         if self.value() is not None:

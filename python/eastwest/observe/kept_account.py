@@ -80,8 +80,8 @@ def _place(first: Mapping[str, Any]) -> str:
 def beside(table: Path) -> Accounts:
     """Return the accounts of the spans from which the table of calls ``table`` was made.
 
-    They are in ``workload.json`` in the folder of the table or, if the table is in the result of a
-    run, in ``<table>.account.json``. The list is empty if there is no such file.
+    The accounts are in ``workload.json`` in the folder of the table or, if the table is in the
+    result of a run, in ``<table>.account.json``. The list is empty if neither file exists.
     """
     for file in (table.with_name(f"{table.stem}.account.json"), table.with_name("workload.json")):
         try:

@@ -47,7 +47,7 @@ SEGMENT = 1448
 MOST_VALUES = 5_000
 #: Minimum number of values for a fit.
 LEAST_VALUES = 20
-#: Maximum number of packets with which a message counts.
+#: Maximum number of packets of one message in the sample of packet sizes.
 _MOST_PACKETS = 1000
 #: Maximum number of full packets in the sample of packet sizes.
 _MOST_FULL = 1_000_000
@@ -178,8 +178,8 @@ def fits(values: Floats) -> tuple[Fit, ...]:
 def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
     """Return ``count`` random values of the size or gap ``of``.
 
-    They come from its best distribution, or from its sample if no distribution is close enough;
-    without any sample they are 0.
+    The values are drawn from the best distribution of ``of``, or from the sample if no distribution
+    is close enough; without a sample the values are 0.
     """
     best = of.best
     if best is None:
@@ -256,7 +256,9 @@ def _packets(sizes: Sequence[float]) -> tuple[Floats, str]:
     said = []
     if cut := int((whole > _MOST_PACKETS * SEGMENT).sum()):
         messages = f"{cut:,} message{'s' * (cut != 1)}"
-        said.append(f"{messages} of more packets count with {_MOST_PACKETS:,} packets each")
+        said.append(
+            f"{messages} of more than {_MOST_PACKETS:,} packets: further packets are left out"
+        )
     if there > _MOST_FULL:
         said.append(f"{there - _MOST_FULL:,} of {there:,} full packets are left out")
     return np.concatenate([last, full]), "; ".join(said)

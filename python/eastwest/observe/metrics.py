@@ -171,7 +171,7 @@ def frame_of(
 
     ``columns`` are the names of the columns to read (None: all), ``rows`` is the number of first
     rows to read (None: all). Raises ``InputError`` if the file is not a table, or if a Parquet file
-    has more values than memory may hold, and ``FileNotFoundError`` if it does not exist.
+    has more values than memory may hold, and ``FileNotFoundError`` if the file does not exist.
     """
     import polars as pl  # noqa: PLC0415  slow to load
 

@@ -13,8 +13,9 @@ where the sum goes over the m − 1 chosen metrics x_i; among equals the first i
 metric without any redundancy has an infinite quotient if it is relevant at all, and 0 if not.
 
 Information is never negative, so a score in which some terms are still missing is an upper bound.
-Candidates are kept by their bounds and completed only while they lead (lazy evaluation, as in
-Minoux 1978 for greedy algorithms): the result is unchanged, and weak candidates cost nothing.
+Candidates are ordered by these bounds, and missing terms are computed only for the candidate with
+the highest bound (lazy evaluation, as in Minoux 1978 for greedy algorithms): the result is
+unchanged, and weak candidates need no computation.
 """
 
 from __future__ import annotations

@@ -8,10 +8,11 @@ candidate with the highest count wins; a candidate that already has a child at C
 Buckets of delay (a ratio of ``RATIO``) and the weight of earlier children (1 / (1 + number)) are
 our choice.
 
-This uses only the delay since the parent's request, which is little information where a node sends
-many requests one after the other. ``follow`` is our own extension: nodes mostly send the next
-request shortly after the last response. Within a parent, events follow each other: its request,
-requests to others, their responses, its own response. With the current assignment, the hazard
+The published algorithm uses only the delay since the parent's request, which is little information
+where a node sends many requests one after the other. ``follow`` is our own extension: nodes mostly
+send the next request shortly after the last response. Within a parent, events follow each other:
+its request, requests to others, their responses, its own response. With the current assignment, the
+hazard
 
     h(C, g | s) = (requests to C with gap g after the last event, in state s) /
                   (times without an event until gap g, in state s) / width of bucket g
@@ -61,8 +62,8 @@ State = tuple[int, ...]
 def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Integers:
     """Return an array: for each call the row of its inferred parent, or −1.
 
-    ``rounds`` is the maximum number of rounds of estimate and assignment; with 0 the result is that
-    of the published algorithm. ``told`` is called with the word ``nesting`` and the share of the
+    ``rounds`` is the maximum number of rounds of estimate and assignment; with 0, the published
+    algorithm gives the result. ``told`` is called with the word ``nesting`` and the share of the
     rounds done.
     """
     found = candidates(calls)
@@ -210,7 +211,8 @@ def _steps(
     """Yield for each event within a call: (states, (kind, other node), bucket of the gap).
 
     The states are those before the event; they differ in the number of previous destinations, and
-    the state without any comes first. The gap is the time since the previous event of the call.
+    the state without previous destinations comes first. The gap is the time since the previous
+    event of the call.
     """
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):

@@ -52,8 +52,8 @@ def _stamps(times_s: list[float]) -> list[str]:
 def snapshot(families: Iterable[Family], place: int) -> str:
     """Return a text in OpenMetrics format with the values of all metrics at one moment.
 
-    ``place`` is the number of a sampled interval, from 0: the values are those at its end. −1 means
-    before the first interval, when all values are 0.
+    ``place`` is the number of a sampled interval, from 0: the result has the values at its end. −1
+    means before the first interval, when all values are 0.
     """
     lines = []
     for family in families:

@@ -8,8 +8,8 @@ pieces add up to the duration of the root. A span that ends after its parent cou
 parent's end.
 
 On the client side of a call, the time before the called span began and after it ended belongs to
-the *network*: links, queues, and the stacks of both hosts. This is only known for calls with spans
-of both sides.
+the *network*: links, queues, and the stacks of both hosts. This time is known only for calls with
+spans of both sides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastwest.observe.calls import Integers, parent_rows
 
 #: Maximum number of spans of one transaction that are analysed.
 MOST_SPANS = 100_000
-#: Maximum number of transactions that are analysed; of more, every n-th one is.
+#: Maximum number of transactions that are analysed; of a larger number, every n-th is analysed.
 MOST_TRANSACTIONS = 20_000
 #: Name used in place of a service for the time on the network.
 NETWORK = "(network)"

@@ -1,8 +1,8 @@
 """Remarks of a reader on the spans of a file, with the file's name and the current line.
 
 Functions deep inside a reader (for attributes, links …) find values that cannot be stored as
-recorded. They report them to a ``Remarks`` object, which adds the name of the file and the line
-number.
+recorded. The functions report these values to a ``Remarks`` object, which adds the name of the file
+and the line number.
 """
 
 from __future__ import annotations

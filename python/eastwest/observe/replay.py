@@ -244,8 +244,8 @@ def _about(
 def fabric(components: int, rate: str) -> str:
     """Return the TOML of a leaf-spine fabric for the replay, with a workload of transactions.
 
-    It has two or more racks, and more hosts than ``components``. The components are placed on all
-    hosts but ``h0``. ``rate`` is the rate of the hosts' links, such as ``10 Gbit/s``.
+    The fabric has two or more racks, and more hosts than ``components``. The components are placed
+    on all hosts but ``h0``. ``rate`` is the rate of the hosts' links, such as ``10 Gbit/s``.
     """
     leaves = max(2, -(-(components + 1) // _PER_LEAF))
     return f"""\

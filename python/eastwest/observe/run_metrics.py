@@ -1,9 +1,9 @@
 """Metrics of a run over time, as a monitoring system of a real data centre would record them.
 
-They are computed from tables that are sampled at the run's interval (``traffic``, ``link_samples``,
-``queues``, ``power``) and from tables with a row for each event (``flows``, ``events``, ``tasks``,
-``transactions``, ``calls``). Events, and packets of captured ports, are counted up to the end of
-each interval. The stored results of a run are read; nothing is simulated.
+The metrics are computed from tables that are sampled at the run's interval (``traffic``,
+``link_samples``, ``queues``, ``power``) and from tables with a row for each event (``flows``,
+``events``, ``tasks``, ``transactions``, ``calls``). Events, and packets of captured ports, are
+counted up to the end of each interval. The stored results of a run are read; nothing is simulated.
 """
 
 from __future__ import annotations

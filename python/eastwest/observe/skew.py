@@ -186,7 +186,7 @@ def joined(parts: list[dict[str, int]]) -> dict[str, int]:
 def _resolution(divisor: int) -> int:
     """Return the step in ns of a clock whose times have the common divisor ``divisor``.
 
-    It is the largest power of ten, at most 1 s, that divides ``divisor``.
+    The step is the largest power of ten, at most 1 s, that divides ``divisor``.
     """
     step = 1
     while step < _COARSEST_NS and divisor % (10 * step) == 0:

@@ -1,9 +1,9 @@
 """Selects metrics on the workers of a Dask cluster, from tables larger than one machine's memory.
 
 Candidates are divided into blocks of columns. A worker reads the columns of a block and the target
-from the files, which must be under the same paths on every worker, and holds them in memory. It
-returns the mutual information of these columns with the target and with each chosen metric. A
-chosen metric is sent to all workers: as classes, one byte a row, or for nearest neighbours as
+from the files, which must be under the same paths on every worker, and holds them in memory. The
+worker returns the mutual information of these columns with the target and with each chosen metric.
+A chosen metric is sent to all workers: as classes, one byte a row, or for nearest neighbours as
 numbers, 16 bytes a row. A block is processed as ``select`` processes a whole table, with additions
 in the same order, so both give the same selection to the last bit.
 """

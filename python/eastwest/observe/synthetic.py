@@ -61,7 +61,7 @@ def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Bo
 def _redrawing(book: Book, random: np.random.Generator) -> Callable[[Call], Call]:
     """Return a function that returns a copy of a call with random gap, rest and sizes.
 
-    These are drawn from the recorded calls of the same service and operation.
+    The values are drawn from the recorded calls of the same service and operation.
     """
     known: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for tree in book.trees:

@@ -1,4 +1,4 @@
-"""Zipkin's JSON, version 2: lists of spans, or lists of such lists (its ``/traces``).
+"""Zipkin's JSON, version 2: lists of spans, or lists of lists of spans (its ``/traces``).
 
 Times are in microseconds. A span without a duration, which Zipkin allows, gets the duration 0, with
 a remark. If both sides of a call recorded spans with the same id (``shared``), ``mend`` separates

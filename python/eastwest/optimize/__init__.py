@@ -125,7 +125,7 @@ def optimize(
     """Search for the best settings of a scenario under limits; ``source`` is an optimisation file.
 
     ``recommended`` of the result is the recommended point with its settings, and its changes
-    against the baseline with intervals. It is None if no point keeps the limits;
+    against the baseline with intervals. ``recommended`` is None if no point keeps the limits;
     ``summary["reason"]`` has the reason. Runs in the run store are not simulated again, so a second
     call continues an interrupted search. The other arguments are those of ``eastwest.sweep``.
 

@@ -51,7 +51,7 @@ def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
     settings = of_stages[-1]
 
     def problems_of(goals: form.Goals | None) -> list[Problem]:
-        # Each stage needs all measures: a stage with ``fidelity = "flow"`` has none of packets.
+        # Each stage needs all measures: a stage with ``fidelity = "flow"`` measures no packets.
         found = [each for own in of_stages for each in form.problems_of(source, own, goals)]
         return list({each["path"]: each for each in found}.values())
 

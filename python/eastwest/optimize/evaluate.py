@@ -87,7 +87,7 @@ class Evaluator(Executor[int]):
         return found
 
     def typical_s(self) -> float | None:
-        """Return the median wall time in s of the runs executed so far; None before the first."""
+        """Return the median wall time in s of the runs executed so far; None if there are none."""
         return statistics.median(self._walls) if self._walls else None
 
     def _known(self, key: str) -> Outcome | None:

@@ -64,7 +64,7 @@ class OptimizeResult:
     def recommended(self) -> dict[str, Any] | None:
         """The recommended point as a mapping, with its settings; None if no point keeps the limits.
 
-        Its keys are those of a finalist in ``summary.json``.
+        The keys are those of a finalist in ``summary.json``.
         """
         found: dict[str, Any] | None = self.summary["recommended"]
         return found

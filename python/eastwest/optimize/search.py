@@ -139,7 +139,7 @@ class Search:
     def order(self, stage: int, points: Sequence[Point]) -> list[Point]:
         """Return the points without failures, from the best to the worst at a stage.
 
-        All of them must have been measured at the stage.
+        All ``points`` must have been measured at the stage.
         """
         standings = [self.standing(point, stage) for point in points if not point.failure]
         return [self.points[s.number] for s in judge.order(standings)]

@@ -103,7 +103,7 @@ class Space:
         return settings, choices
 
     def every(self) -> Iterator[tuple[Settings, dict[int, int]]]:
-        """Yield (settings, choices) of all points, as ``point``; the last axis changes fastest."""
+        """Yield (settings, choices) of all points, in the form of ``point``; last axis fastest."""
         yield from self._below({}, {})
 
     def _below(

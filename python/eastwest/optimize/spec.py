@@ -180,7 +180,7 @@ def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, 
 def _check_decided_once(
     table: Table, settings: Settings, axes: Sequence[Axis], stages: Sequence[Stage]
 ) -> None:
-    """Add a problem for each setting that two parts of the file set, and if one sets ``seed``."""
+    """Add a problem for each setting that two parts set, and if [set] or an axis sets ``seed``."""
     decided = dict.fromkeys(settings, "[set]")
     for path in (path for axis in axes for path in axis.paths):
         if path in decided:

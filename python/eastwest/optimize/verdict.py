@@ -118,7 +118,7 @@ class Verdict:
 
     @cached_property
     def closest(self) -> Point | None:
-        """Finalist with the least distance from the missed limits; None if one keeps all limits."""
+        """Finalist with the least distance from the missed limits; None if one misses no limit."""
         if self.feasible:
             return None
         return min(
@@ -165,7 +165,8 @@ class Verdict:
         if ample:
             said += f" The recommended point keeps {'; '.join(ample)}."
         if loose:
-            said += f" On average the point keeps {'; '.join(loose)}, not in the whole interval."
+            these = "; ".join(loose)
+            said += f" On average the point keeps {these}; with these seeds, this is not certain."
         return said
 
     def _nothing(self) -> str:
@@ -201,8 +202,8 @@ class Verdict:
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
         """Return the relative change of a goal's metric from a candidate to the recommended point.
 
-        It is the mean of (recommended point / candidate − 1), with its interval, over the seeds
-        that both points have. Returns None without common seeds or a recommended point.
+        The result is the mean of (recommended point / candidate − 1), with its interval, over the
+        seeds that both points have. Returns None without common seeds or a recommended point.
         """
         chosen = self.recommended
         if chosen is None:

@@ -26,7 +26,7 @@ from eastwest.results import Result
 from eastwest.units import clean, percent, rate, span, tier_words
 from eastwest.views.links import longest_queue, sent_title, upward
 
-#: Maximum number of points of a line; of more points, neighbours are combined into one.
+#: Maximum number of points of a line; of more points, neighbours are combined into one point.
 _MOST_POINTS = 500
 
 

@@ -150,7 +150,8 @@ def _across(axes: Drawn, axis: Axis) -> None:
 def _up(axes: Drawn, found: Curves) -> None:
     """Set label, scale and ticks of the vertical axis: linear from 0, or logarithmic.
 
-    It is logarithmic if all intervals are above 0 and the means span more than a factor of 30.
+    The scale is logarithmic if all intervals are above 0 and the means span more than a factor of
+    30.
     """
     write = found.metric.write
     means = [each.mean for curve in found.curves for each in curve.estimates]

@@ -103,9 +103,9 @@ def _chart(
 ) -> Chart:
     """Return a chart of the cumulative distribution of durations.
 
-    It has a curve for each (name, histogram) in ``curves``. With one result (``alone``), ``key`` is
-    (workload,) and each curve is a measure; with several results, ``key`` is (workload, measure)
-    and each curve is a result. ``number`` is the number of the chart on the page.
+    The chart has a curve for each (name, histogram) in ``curves``. With one result (``alone``),
+    ``key`` is (workload,) and each curve is a measure; with several results, ``key`` is (workload,
+    measure) and each curve is a result. ``number`` is the number of the chart on the page.
     """
     owner = shown(key[0], 40)
     drawn = [applications.shares(histogram) for _, histogram in curves]

@@ -260,8 +260,9 @@ class Scale:
     def _log_values(self, most: int) -> list[float]:
         """Return at most ``most`` round values of a logarithmic axis.
 
-        They are powers of 10, if possible also 2 and 5, or 3, times these; on an axis of times
-        beyond 1 min, they are also round times such as 10 min.
+        The values are powers of 10. If there is room, 2 and 5 times (or else 3 times) each power
+        are added. On an axis of times that ends above 1 min, values above 30 s are round times,
+        such as 10 min.
         """
         low, high = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         candidates: list[Sequence[float]] = [(1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)]
@@ -560,8 +561,9 @@ def tenths(values: Floats) -> list[str]:
 def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) -> str:
     """Return the SVG path through points in plot units, as straight lines or as steps.
 
-    With ``step``, the height of a point is drawn until the next point. With ``before`` too, for a
-    path from right to left, it is drawn from the previous point on.
+    With ``step``, the line stays at the height of a point until the next point. With ``step`` and
+    ``before``, for a path from right to left, the line between two points has the height of the
+    later point.
     """
     if not len(across):
         return ""

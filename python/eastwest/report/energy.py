@@ -31,7 +31,8 @@ def charts(facts: Facts) -> list[Chart]:
 def power(facts: Facts) -> Chart | None:
     """Return a chart of the power of links over time; None without samples of energy.
 
-    It has the power used, the power if links were always awake, and the power with ideal sleep.
+    The chart has the power used, the power if links were always awake, and the power with ideal
+    sleep.
     """
     found = power_over_time(facts, _BINS)
     if found is None:
@@ -170,7 +171,8 @@ def _saved(used: float | None, awake: float | None, ideal: float | None) -> str:
 def sentence(facts: Facts) -> tuple[str, str] | None:
     """Return (mark, sentence) on the energy that sleep saved; None if sleep saved nothing.
 
-    The mark is ``good`` from half of the energy that ideal sleep saves on, otherwise ``look``.
+    The mark is ``good`` if sleep saved at least half of the energy that ideal sleep would save,
+    otherwise ``look``.
     """
     used, awake, ideal = (
         pick(facts.result.summary, "energy_j", key) for key in ("total", "always_on", "ideal")

@@ -54,7 +54,7 @@ class Shown:
     transaction: Transaction
     #: Time in s on the critical paths of all transactions, by service.
     time: Mapping[str, float]
-    #: Number of these transactions.
+    #: Number of the transactions whose critical paths are counted in ``time``.
     counted: int
     #: Name of the scenario that describes the network; empty without a scenario.
     scenario: str = ""

@@ -98,7 +98,7 @@ def _change(told: Mapping[str, Any] | None) -> str:
 def _writer(metric: str) -> tuple[float, Callable[[float | None], str]]:
     """Return (factor, function) of a metric: the function formats the value times the factor.
 
-    For a metric in ``KNOWN``, they are taken from it; otherwise from the unit in the metric's name.
+    ``KNOWN`` has both for some metrics; for all others, the unit in the metric's name decides.
     """
     if metric in KNOWN:
         return KNOWN[metric].factor, KNOWN[metric].write

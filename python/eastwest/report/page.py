@@ -26,7 +26,7 @@ from eastwest.results import Result
 from eastwest.traces.form import ABOUT
 
 _STYLES = ("page.css", "charts.css")
-_SCRIPTS = ("format.js", "chart.js", "topology.js", "page.js")
+_SCRIPTS = ("format.js", "dom.js", "theme.js", "chart.js", "edges.js", "topology.js", "page.js")
 #: Characters that could end a script element or a line of a script, and how JSON escapes them.
 _UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&'\u2028\u2029"})
 
@@ -55,7 +55,8 @@ def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     """Write the page about results, a sweep, an optimisation or a trace; return the file's path.
 
-    Raises ``InputError`` if the folder of a sweep, an optimisation or a trace is not the only one.
+    Raises ``InputError`` if the folder of a sweep, an optimisation or a trace is not the only
+    folder.
     """
     from eastwest.optimize.folder import OptimizeResult  # noqa: PLC0415
     from eastwest.optimize.folder import read_summary as read_optimisation  # noqa: PLC0415

@@ -16,7 +16,7 @@ _HALF = 0.32
 def parts(facts: Facts) -> Chart | None:
     """Return a chart of the mean parts of flows' completion times, with a bar for each size.
 
-    None if the run did not record ``measure.flow_parts``.
+    Returns None if the run did not record ``measure.flow_parts``.
     """
     table = parts_by_size(facts.result)
     if table.height == 0:

@@ -35,7 +35,8 @@ _POOLS = (
 def heat(facts: Facts) -> Chart | None:
     """Return a heat map of the share of time in pause, with a row for each port and priority.
 
-    Rows are in the order of first pauses. None if the run did not record ``measure.pauses``.
+    Rows are in the order of first pauses. Returns None if the run did not record
+    ``measure.pauses``.
     """
     rows = sound(facts.result)
     if rows.height == 0:

@@ -118,7 +118,7 @@ def single(result: Result) -> str:
 def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
     """Return (link, utilisation, width of a bar in per cent, drops) of the eight busiest links.
 
-    All are texts, for the list beside the drawing.
+    All four are texts, for the list beside the drawing.
     """
     top = facts.links.sort(["utilisation", "link"], descending=[True, False]).head(8)
     rows = []
@@ -161,7 +161,7 @@ def _notes(facts: Facts, above: set[str]) -> list[str]:
 
 
 def _thinned(facts: Facts) -> str:
-    """Return a sentence: curves are thinned; numbers of rows of tables in the result folder."""
+    """Return a sentence: that curves are thinned, and how many rows tables of the result have."""
     return (
         f"Curves and series are thinned to what a screen can show; the result folder has every "
         f"row ({plural(facts.flows.height, 'flow')}, {plural(facts.tasks.height, 'task')}, "

@@ -37,7 +37,8 @@ class Mark:
 def rows(facts: Facts) -> list[dict[str, Any]]:
     """Return a row (cells by name) for each of the slowest flows, the longest time first.
 
-    They are the 15 flows with the longest completion times, and the 15 with the largest slowdowns.
+    The slowest flows are the 15 flows with the longest completion times, and the 15 with the
+    largest slowdowns.
     """
     done = finished(facts.result)
     if done.height == 0:
@@ -102,8 +103,8 @@ def _own(
 ) -> pl.DataFrame | None:
     """Return the events of a flow, or None if its connection has none.
 
-    They are events of the flow's direction between its start and end; drops are only those of its
-    bytes.
+    Events are those of the flow's direction between its start and end. Drops are included only if
+    they concern bytes of the flow.
     """
     if row["connection"] is None:
         return None

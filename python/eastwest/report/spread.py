@@ -74,7 +74,7 @@ def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str
 
 
 def workloads(named: Named) -> list[Chart]:
-    """Return a chart of the durations of exchanges or transactions for each of some workloads."""
+    """Return up to four charts of durations: exchanges or transactions of one workload each."""
     found: dict[tuple[str, str], list[tuple[str, Floats]]] = {}
     for name, facts in named:
         for table in _OWN_UNITS:
@@ -148,8 +148,8 @@ def completion(named: Named) -> Chart | None:
 def latency(named: Named) -> Chart | None:
     """Return a chart of packet latency against the share of packets; None without data packets.
 
-    One result has a curve for each traffic class; several results have one each, for the class with
-    the most packets.
+    One result has a curve for each traffic class; several results have one curve each, for the
+    class with the most packets.
     """
     curves: list[tuple[str, Floats, Floats]] = []
     title = ""
@@ -171,7 +171,7 @@ def latency(named: Named) -> Chart | None:
 def waits(facts: Facts) -> Chart | None:
     """Return a chart of the waiting times of packets at the busiest of the ports in measure.ports.
 
-    None if no port was measured.
+    Returns None if no port was measured.
     """
     waited = facts.result.sojourn.filter(pl.col("count") > 0)
     busiest = facts.links.filter(pl.col("link").is_in(waited["link"].unique().to_list()))
@@ -244,7 +244,8 @@ def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
 def slowdown(named: Named) -> Chart | None:
     """Return a chart of median and 99th percentile of slowdown by size of flows.
 
-    None without complete flows. Slowdown is completion time divided by the time on an idle path.
+    Returns None without complete flows. Slowdown is completion time divided by the time on an idle
+    path.
     """
     tables = [(name, by_size(facts.result)) for name, facts in named][:MOST_CURVES]
     tables = [(name, table) for name, table in tables if table.height]
@@ -293,7 +294,7 @@ def slowdown(named: Named) -> Chart | None:
 def busy_links(facts: Facts) -> Chart | None:
     """Return a chart of the cumulative distribution of the utilisation of links, by tier.
 
-    None without links.
+    Returns None without links.
     """
     curves = []
     for tier in facts.tiers[:MOST_CURVES]:

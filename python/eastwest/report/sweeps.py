@@ -127,7 +127,7 @@ def _listed(points: Points) -> list[Metric]:
 
 
 def _varies(points: Points, metric: Metric) -> bool:
-    """Whether the means of a metric differ between points, as the page writes them."""
+    """Whether the means of a metric, rounded as on the page, differ between points."""
     return len({metric.write(e.mean) for e in points.of(metric).values()}) > 1
 
 
@@ -407,7 +407,8 @@ def _rows(points: Points) -> list[dict[str, Any]]:
 def _sentences(points: Points, found: Trade | None) -> list[str]:
     """Return the sentences at the top of the page.
 
-    They are about the range of each metric, clear differences from the baseline, and the front.
+    The sentences are about the range of each metric, clear differences from the baseline, and the
+    front.
     """
     said = []
     main, others = _drawn(points)

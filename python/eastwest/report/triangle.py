@@ -38,7 +38,7 @@ _HEADS = {_JOBS: "runtime", _FLOWS: "completion"}
 def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] | None:
     """Return the chart and its table as data for the template.
 
-    None if no link slept in any result, or a result lacks a metric.
+    Returns None if no link slept in any result, or a result lacks a metric.
     """
     if not any((pick(r.summary, "energy_j", "of_always_on") or 1.0) < 1 for r in results):
         return None

@@ -177,7 +177,7 @@ def _waiting(case: Shown) -> str:
 def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
     """Return a chart of response times as multiples of those in the first case, with intervals.
 
-    It has the median and the 99th percentile of each case. None with a single seed.
+    The chart has the median and the 99th percentile of each case. Returns None for a single seed.
     """
     if len(cases[0].results) < 2:
         return None
@@ -241,7 +241,7 @@ def _slowdown_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | Non
     """Return a chart of the distribution of slowdown against the first case, for each other case.
 
     Slowdown is the response time of a recorded transaction divided by its response time in the
-    first case with the same seed. None without transactions in both.
+    first case with the same seed. Returns None if the two cases have no transaction in common.
     """
     base = recorded_means(cases[0])
     curves = []

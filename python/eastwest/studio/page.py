@@ -12,7 +12,7 @@ from eastwest.report.page import hash_of, shared
 
 #: Style sheets and scripts that the page has in common with reports.
 _SHARED_STYLES = ("page.css", "charts.css")
-_SHARED_SCRIPTS = ("format.js",)
+_SHARED_SCRIPTS = ("format.js", "dom.js", "theme.js", "edges.js")
 #: Script that starts the page, after all others.
 _MAIN = "studio.js"
 

@@ -1,8 +1,8 @@
 """Runs of the studio: a queue, one worker process, and streams that never wait for a reader.
 
-The state of a run is the newest frame, in which counters count from the start of the run. A reader
-of a stream receives the difference from the frame that it received before. So frames are merged
-where a reader is slower than the run, and the memory does not grow.
+Counters of a frame count from the start of the run. A reader of a stream receives the difference
+from the frame that it received before. Where a reader is slower than the run, the list of frames
+merges neighbours, so that the memory does not grow.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 from eastwest.child import Child
 from eastwest.partial import Partial
 from eastwest.results import Result
+from eastwest.studio.frames import Frames
 from eastwest.studio.refused import RefusedError
 from eastwest.studio.worker import Control, Message, Task, ended
 from eastwest.views.evidence import seconds
@@ -53,8 +54,8 @@ class Run:
     keep: bool
     #: ``queued``, ``running``, ``paused``, ``done``, ``stopped`` or ``failed``.
     state: str = "queued"
-    #: Newest frame, and newest progress, of the run.
-    frame: dict[str, Any] | None = None
+    #: Frames of the run so far, and its newest progress.
+    frames: Frames = field(default_factory=Frames)
     progress: dict[str, Any] | None = None
     end: dict[str, Any] | None = None
     begun: float = 0.0
@@ -84,8 +85,8 @@ class Run:
         """Simulated time of the newest state, in s; None before the first."""
         if self.end is not None and self.end["summary"]:
             return float(self.end["summary"].get("simulated_s", 0.0))
-        if self.frame is not None:
-            return float(self.frame["time_s"])
+        if self.frames.last is not None:
+            return float(self.frames.last["time_s"])
         return float(self.progress["simulated_s"]) if self.progress else None
 
     def told(self) -> dict[str, Any]:
@@ -113,13 +114,9 @@ class Difference:
         self._bytes: Any = None
         self._drops: Any = None
         self._marks: Any = None
-        self._sent: Any = None
 
-    def of(self, frame: dict[str, Any], wall_s: float) -> dict[str, Any] | None:
-        """Return the object for the newest frame; None if the reader has it already."""
-        if frame is self._sent:
-            return None
-        self._sent = frame
+    def of(self, frame: dict[str, Any], wall_s: float) -> dict[str, Any]:
+        """Return the object for a frame."""
         packets = np.frombuffer(frame["queue_packets"], "<u4")
         waiting = np.frombuffer(frame["queue_bytes"], "<u8")
         carried, drops, marks = (
@@ -274,7 +271,7 @@ class Runs:
         if run is None or run.state in _ENDED:
             return
         if message.kind == "frame":
-            run.frame = message.content
+            run.frames.add(message.content)
         elif message.kind == "progress":
             run.progress = message.content
         elif message.kind == "paused":
@@ -378,6 +375,7 @@ class Runs:
         run.readers.add(reader)
         news.set()
         difference, begun, state, progress = Difference(), False, None, None
+        shown_s = -1.0
         try:
             while True:
                 with contextlib.suppress(TimeoutError):
@@ -386,8 +384,9 @@ class Runs:
                 # The listener's thread replaces these objects and does not change them. The state
                 # is read first, so that its frame comes before it.
                 present = (run.state, run.pauses)
-                end, frame, new = run.end, run.frame, run.progress
-                if frame is not None:
+                end, new = run.end, run.progress
+                for frame in run.frames.after(shown_s):
+                    shown_s = frame["time_s"]
                     if not begun:
                         begun = True
                         yield {
@@ -395,9 +394,7 @@ class Runs:
                             "links": len(frame["paused"]),
                             "target_s": target_s(run.task),
                         }
-                    told = difference.of(frame, run.wall_s)
-                    if told is not None:
-                        yield told
+                    yield difference.of(frame, run.wall_s)
                 if new is not None and new is not progress:
                     progress = new
                     yield {

@@ -37,6 +37,9 @@ _FIRST_INTERVAL_S = 1e-6
 #: Largest growth of the simulated time between two calls.
 _GROWTH = 2.0
 _PROGRESS_WALL_S = 0.1
+#: Wall time in s from the start of a run in which frames are dense, so that a short run has whole
+#: curves: each interval is at most a hundredth of the simulated time so far.
+_DENSE_WALL_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,16 @@ class Watch:
         #: Wall and simulated time from which the speed counts.
         self._pace_from = (now, 0.0)
         self.first_s = 0.0
+        self._begun = now
+        self._last_at = 0.0
 
     def frame(self, frame: core.Frame) -> float:
         """Send a frame if one is due, wait while the run is paused, and return the next time."""
         at = frame["time_s"]
         self._unsent = frame
         if self._last_call >= 0:
-            self._adapt(time.monotonic() - self._last_call)
+            self._adapt(time.monotonic() - self._last_call, at - self._last_at)
+        self._last_at = at
         if self._pause_at is not None and at >= self._pause_at * (1 - 1e-12):
             self._paused, self._pause_at = True, None
         self._obey(at)
@@ -125,20 +131,28 @@ class Watch:
         self._last_call = time.monotonic()
         return self._next(at)
 
-    def _adapt(self, took: float) -> None:
-        """Change the simulated time between calls, so that they come at equal wall times."""
-        ratio = _CALL_WALL_S / max(took, 1e-9)
-        self._interval *= min(_GROWTH, max(ratio, 0.02))
-        self._interval = max(self._interval, 1e-9)
+    def _adapt(self, took_s: float, simulated_s: float) -> None:
+        """Change the simulated time between calls, so that they come at equal wall times.
+
+        The simulation took ``took_s`` of wall time for the last ``simulated_s``.
+        """
+        ratio = _CALL_WALL_S / max(took_s, 1e-9)
+        self._interval = max(simulated_s * min(_GROWTH, max(ratio, 0.02)), 1e-9)
 
     def _is_due(self, at: float) -> bool:
-        """Whether a frame is sent now: at most 30 a second, and at the times that the user set."""
+        """Whether a frame is sent now.
+
+        With ``frame_s`` it is sent at these times. Else at most 30 are sent a second, and all
+        frames at the begin of the run.
+        """
         every = self._task.frame_s
         if every is not None:
             if at < self._next_sent_s * (1 - 1e-12):
                 return False
             self._next_sent_s = (math.floor(at / every * (1 + 1e-12)) + 1) * every
-        return time.monotonic() - self._last_sent >= FRAME_WALL_S
+            return True
+        now = time.monotonic()
+        return now - self._begun < _DENSE_WALL_S or now - self._last_sent >= FRAME_WALL_S
 
     def _send(self, frame: core.Frame) -> None:
         self._last_sent, self._unsent = time.monotonic(), None
@@ -151,6 +165,8 @@ class Watch:
 
     def _next(self, at: float) -> float:
         step = self._interval
+        if time.monotonic() - self._begun < _DENSE_WALL_S:
+            step = min(step, max(_FIRST_INTERVAL_S, at / 100))
         if self._speed is not None:
             step = min(step, self._speed * _CALL_WALL_S)
         wanted = at + step

@@ -1,8 +1,8 @@
 """Pool that executes the runs of a sweep on a Dask cluster.
 
 The cluster is already running (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md
-explains how to start one. Workers need only the same build of Eastwest, and no shared disk. An
-*order* is one run that is sent to a worker, with its resolved scenario and the files that this
+explains how to start a cluster. Workers need only the same build of Eastwest, and no shared disk.
+An *order* is one run that is sent to a worker, with its resolved scenario and the files that this
 scenario reads. The worker sends the result back, and this machine stores it. remote.py is the code
 that a worker executes.
 
@@ -281,7 +281,7 @@ class Cluster:
     def _workers_without_death(self, task: Task) -> list[str] | None:
         """Return the addresses of workers on which this run has not died; None: all workers.
 
-        None is returned if the run has died on no worker, or on every worker.
+        Returns None if the run has died on no worker, or on every worker.
         """
         died = self._died.get((task.identity, task.seed))
         if not died:
@@ -377,7 +377,7 @@ class Cluster:
                 self._threads = dict(self._client.nthreads())
 
     def _report_missing_workers(self) -> None:
-        """Tell the user if the scheduler has had no worker for 10 s; once for each such period."""
+        """Tell the user if there was no worker for 10 s; once until a worker is connected."""
         self._count()
         if self._threads:
             self._lonely_since = None

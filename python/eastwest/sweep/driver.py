@@ -1,10 +1,10 @@
 """Main loop of a sweep: runs in the run store are reused, all others are simulated and stored.
 
 The first seed of all points is run first, then the second seed of all points, and so on. So all
-points of an interrupted sweep have about the same seeds. A run that fails does not stop the others.
-The tables of a finished sweep do not depend on the number of processes, the order in which runs
-finish, or the number of interruptions. For this reason, an adaptive rule decides about a point only
-when all requested seeds of the point are finished.
+points of an interrupted sweep have about equally many finished seeds. A run that fails does not
+stop the others. The tables of a finished sweep do not depend on the number of processes, the order
+in which runs finish, or the number of interruptions. For this reason, an adaptive rule decides
+about a point only when all requested seeds of the point are finished.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Point:
     plan: Plan | None
     #: Reason why the simulator rejects this combination of settings; empty where it is valid.
     refused: str = ""
-    #: Number of seeds of the point that have been started, including finished ones.
+    #: Number of seeds of the point that have been started, including finished seeds.
     given: int = 0
     #: Number of seeds of the point that are to be started in all.
     target: int = 0

@@ -33,7 +33,7 @@ class Estimate:
     """Number of runs of a sweep, and estimated time and memory of the runs that are simulated."""
 
     runs: int
-    #: Number of these runs that the run store has already; they are not simulated again.
+    #: Number of ``runs`` that the run store has already; they are not simulated again.
     reused: int
     jobs: int
     #: Sum of the wall times of the runs that are simulated, in s; None if unknown.
@@ -119,7 +119,7 @@ class Knowledge:
         return max(self._peaks, default=None)
 
     def typical_s(self) -> float | None:
-        """Return the mean over the points of their mean wall time, in s; None if none is known."""
+        """Return the mean over the points of their mean wall time in s; None without known runs."""
         means = [statistics.fmean(walls) for walls in self._walls.values()]
         return statistics.fmean(means) if means else None
 

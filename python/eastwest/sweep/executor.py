@@ -125,7 +125,7 @@ class Executor(Generic[Place]):
         return self.store.find(key)
 
     def known(self, key: str) -> tuple[Result | None, str | None]:
-        """Return (result, None) for a run in the store, (None, error message) for one that failed.
+        """Return (result, None) for a run in the store, (None, error message) for a failed run.
 
         Both are None for a run that the store does not know, and with ``retry`` for a failed run.
         """

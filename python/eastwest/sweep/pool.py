@@ -166,7 +166,7 @@ class Processes:
                     worker.child.link.send(worker.task)
 
     def _replace_dead(self, worker: _Worker) -> Event:
-        """Return the event (``died`` or ``world``) for a process that ended; start another one."""
+        """Return the event (``died`` or ``world``) for a process that ended, and replace it."""
         message = worker.child.ended()
         task = worker.task
         self._stillborn += not worker.ready

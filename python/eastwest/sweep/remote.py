@@ -108,7 +108,10 @@ def work(order: Order, *contents: bytes) -> Answer:
 
 
 def other_build(worker: str, theirs: str | None, wanted: str) -> str:
-    """Return the error message for a worker with another build of Eastwest, or none (None)."""
+    """Return the error message for a worker with another build of Eastwest, or without Eastwest.
+
+    ``theirs`` is the build of the worker, None without Eastwest; ``wanted`` is the build here.
+    """
     has = "has no Eastwest" if theirs is None else f"has Eastwest {short(theirs)}"
     return (
         f"worker {worker} {has}, but this machine has {short(wanted)}: all machines must have the "

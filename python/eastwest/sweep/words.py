@@ -130,10 +130,10 @@ def of_workloads(there: Collection[str]) -> list[str]:
     """Return the metrics of workloads for the first columns of a table, from those in ``there``.
 
     For each workload, the metric is the 99th percentile of the times of its unit of work (flow,
-    query, exchange …), or the mean time for jobs and rounds. It is returned over the window of the
-    workload, and over the times at which each other workload was active. A single workload has
-    these metrics only if its unit is the exchange or the transaction. The 99th percentiles of the
-    measures of applications follow.
+    query, exchange …), or the mean time for jobs and rounds. There is one metric for the scenario's
+    window, and one for the times at which another workload was active, for each other workload. If
+    there is only one workload, it has these metrics only if its unit is the exchange or the
+    transaction. The 99th percentiles of the measures of applications follow.
     """
     found = []
     # The name of a workload may contain dots.

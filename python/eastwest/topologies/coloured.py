@@ -1,9 +1,9 @@
 """Routes for a known traffic matrix: one shortest path per pair of hosts, with the least peak load.
 
 These are the offline-optimised ("coloured") routes with which Gusat et al. (*Benchmarking the
-Ethernet-Federated Datacenter*, 2009) compare adaptive routing. They are the solution of a
-mixed-integer programme. It has a variable x_sp of 0 or 1 for each pair s and each shortest path p
-of this pair:
+Ethernet-Federated Datacenter*, 2009) compare adaptive routing. The routes are the solution of a
+mixed-integer programme. The programme has a variable x_sp of 0 or 1 for each pair s and each
+shortest path p of this pair:
 
     minimise z,  Σ_p x_sp = 1 for each s,  Σ_(p over l) b_s x_sp ≤ r_l z for each link l,
 

@@ -219,7 +219,7 @@ class _Keys:
         self._node()
 
     def _node(self) -> None:
-        """After a key comes its value, and after a value the next key."""
+        """Note that a node of the innermost collection was read: keys and values alternate."""
         keys, is_key = self._open[-1]
         self._open[-1] = (keys, keys is not None and not is_key)
 

@@ -165,7 +165,7 @@ def _in_brackets(examples: list[str]) -> str:
 
 
 def shared_ports(ends: Iterable[tuple[str, str, str]], then: str) -> list[str]:
-    """Return a note on ports with several cables; no note without one.
+    """Return a list with a note on ports with several cables; empty if there are no such ports.
 
     An item of ``ends`` is an end of a cable: device, port (empty if unknown) and a name of the
     cable. ``then`` is the consequence of several cables at one port.

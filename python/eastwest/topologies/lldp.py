@@ -8,11 +8,11 @@
 * ``networkctl lldp --json=short`` of systemd-networkd.
 * ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
 
-Two reports of one port about the same port of a neighbour, for example in two files, are one.
+Several reports of one port about one port of a neighbour, for example in two files, count as one.
 Both ends report a link. Two reports belong to one link if their ports match. The other reports of
-two devices are paired one by one, and a report that remains without a partner is a link, too. A
-device is a switch if its capability Bridge or Router is enabled, and a host if only other
-capabilities are enabled.
+two devices are paired one by one, and a report without a matching report is a link, too. A device
+is a switch if its capability Bridge or Router is enabled, and a host if only other capabilities are
+enabled.
 """
 
 from __future__ import annotations

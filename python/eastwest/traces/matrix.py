@@ -69,7 +69,7 @@ class Matrix:
 def looks_like(start: bytes) -> bool:
     """Whether the first bytes of a file have a line of a connection matrix.
 
-    Such a line states a count of the header, or has SRC->DST.
+    A line of a connection matrix states a count of the header, or has SRC->DST.
     """
     return _FIRST.search(start) is not None
 

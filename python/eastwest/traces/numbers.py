@@ -28,7 +28,7 @@ class Numbers:
             file.truncate(4 * jobs)
 
     def put(self, old: _Array, first: int) -> None:
-        """Give the jobs with the old numbers ``old`` the numbers ``first``, ``first`` + 1, …."""
+        """Set the new numbers of the jobs ``old`` (old numbers) to ``first``, ``first`` + 1, …."""
         new = np.arange(first, first + len(old), dtype=np.uint32)
         for piece, within in self._pieces(old, "r+"):
             piece[old[within] % _PIECE] = new[within]

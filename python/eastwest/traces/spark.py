@@ -330,7 +330,7 @@ class _Reader:
         )
 
     def end(self, line: int) -> None:
-        """Write the jobs that are still in memory; report an incomplete log and one without jobs.
+        """Write the jobs that are still in memory; report a log that is incomplete or has no jobs.
 
         ``line`` is the number of the last line of the log.
         """

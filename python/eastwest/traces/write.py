@@ -100,7 +100,7 @@ class Writer(FolderWriter):
         return True
 
     def host(self, rack: str | None, host: str | None) -> None:
-        """Store a host for the table of hosts; ``rack`` is None if not known, no host is None.
+        """Add a host to the table of hosts, unless ``host`` is None; an unknown ``rack`` is None.
 
         Raises ``InputError`` if there are too many hosts.
         """

@@ -28,7 +28,7 @@ class Measure:
     statistics: Mapping[str, float]
 
     def seconds(self, name: str) -> float:
-        """Return a statistic in s; that of durations below 1 ns is 0, not their bucket's end."""
+        """Return the statistic ``name`` in s: 0 if it is in the bucket of durations below 1 ns."""
         value_us = pick(self.statistics, name) or 0.0
         is_zero = value_us == _ZERO_US < (pick(self.statistics, "max") or 0.0) and name != "mean"
         return 0.0 if is_zero else value_us / 1e6
@@ -87,7 +87,7 @@ def distribution(result: Result, measure: Measure) -> pl.DataFrame:
 def shares(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
     """Return the upper bounds of a histogram's buckets in s, and shares of durations up to them.
 
-    ``histogram`` is a table as from :func:`distribution`; shares are from 0 to 1.
+    ``histogram`` is a table that :func:`distribution` returns; shares are from 0 to 1.
     """
     counts = np.cumsum(histogram["count"].to_numpy().astype(np.float64))
     return histogram["upper_us"].to_numpy() / 1e6, counts / counts[-1]

@@ -5,7 +5,7 @@ input. Two runs are equal up to a time if each moment up to this time occurs equ
 with equal values. Hosts and links are compared by name. Numbers that depend on the order of
 creation (connections, flows) are not compared.
 
-Sampled tables have one row per interval: a difference in such a row happened within the interval.
+Sampled tables have one row per interval: a difference in a row happened within the interval.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Difference:
 
     @property
     def first(self) -> First | None:
-        """The earliest difference, None without any; at equal times, one with an exact time."""
+        """The earliest difference, None without any; of equal times, an exact time comes first."""
         return self.tables[0] if self.tables else None
 
     @property
@@ -194,7 +194,7 @@ def compare(first: Evidence, second: Evidence) -> Difference:
 
 
 def is_whole(evidence: Evidence) -> bool:
-    """Whether a run ended because all its work was done, not at its duration or in a deadlock."""
+    """Whether a run ended because its work was done, not by its time limit or a deadlock."""
     summary = evidence.result.summary
     duration_s = evidence.time_setting("duration")
     ended_s = pick(summary, "simulated_s") or 0.0
@@ -337,8 +337,8 @@ def paired_flows(first: Evidence, second: Evidence) -> pl.DataFrame:
 
     Columns that are equal in both runs: ``workload``, ``job``, ``purpose``, ``src``, ``dst`` (names
     of hosts) and ``order``, the number of the flow among flows with these values, by start time.
-    Columns of the first run: ``flow``, ``fct_us``, ``retransmits``, ``timeouts``; those of the
-    second end in ``_after``. A flow that only one run has is not in the table.
+    Columns of the first run: ``flow``, ``fct_us``, ``retransmits``, ``timeouts``; the names of
+    columns of the second run end in ``_after``. A flow that only one run has is not in the table.
     """
     ends = ("workload", "job", "purpose", "src", "dst")
     key = [*ends, "order"]
@@ -369,7 +369,8 @@ def paired_jobs(first: Evidence, second: Evidence) -> pl.DataFrame:
 def changed_ports(first: Evidence, second: Evidence) -> Iterator[tuple[str, int, int]]:
     """Yield (port, drops in the first run, drops in the second), where the numbers differ.
 
-    The port with the largest change is first. A port of one run only has 0 drops in the other.
+    The port with the largest change is first. A port that only one run has counts with 0 drops in
+    the other run.
     """
     before, after = (each.result.links.select("name", "drops") for each in (first, second))
     both = before.join(after, on="name", how="full", coalesce=True, suffix="_after")

@@ -20,7 +20,7 @@ def power_over_time(facts: Facts, most: int) -> tuple[Bins, list[Floats]] | None
     """Return at most ``most`` bins of time, and four arrays with the mean power in W in each bin.
 
     The arrays are: power used by links of hosts, power used by other links, power of all links if
-    always awake, and power of all links with ideal sleep. None without samples.
+    always awake, and power of all links with ideal sleep. Returns None without samples.
     """
     table = facts.result.power.drop_nulls().with_columns(
         pl.col(*COSTS, *TIMES).clip(lower_bound=0), of_hosts=pl.col("tier").str.starts_with("host")

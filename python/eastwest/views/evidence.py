@@ -260,8 +260,8 @@ def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | 
     """Return the least propagation delay in µs among the paths with the fewest hops.
 
     ``shape`` has the nodes and cables of the fabric (``core.topology``); ``src`` and ``dst`` are
-    names of nodes. Hosts do not forward packets, so no path leads through a third host. None
-    without a path.
+    names of nodes. Hosts do not forward packets, so no path leads through a third host. Returns
+    None if there is no path.
     """
     if shape is None:
         return None

@@ -18,7 +18,7 @@ from eastwest.views.series import Bins
 #: Maximum absolute value of numbers in tables; larger values are set to it. Times and shares of
 #: real runs are far below.
 _MOST = 1e15
-#: Columns that results in older formats do not have; they are null when such a result is read.
+#: Columns that results in older formats do not have; they are null when an older result is read.
 _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
 
 

@@ -4,10 +4,10 @@ A message is a range of payload positions of one stream; a stream is one directi
 The message's time is divided into parts that do not overlap and add up to it. Where several parts
 apply, the first in this list counts:
 
-1. *timer*: the first byte missing at the receiver waits for the sender's retransmission timer. It
-   lasts from the loss of that byte (or the previous timeout, where it was lost again) until the
-   timeout. Where the loss is not in the table, it begins one minimum timeout before the timeout,
-   which makes it a lower bound.
+1. *timer*: the first byte missing at the receiver waits for the sender's retransmission timer. The
+   wait lasts from the loss of this byte (or from the previous timeout, if the byte was lost again)
+   until the timeout. If the loss is not in the table, the wait is assumed to begin one minimum
+   timeout before the timeout, so its length is a lower bound.
 2. *behind*: earlier messages of the stream are not yet delivered; TCP keeps the order.
 3. *recovery*: from a fast retransmit until everything outstanding at its start was acknowledged.
 4. *unnoticed*: from the loss of a byte of the message, or of an earlier byte of the stream, until
@@ -60,7 +60,7 @@ class Message:
         """Whether an event belongs to the direction of the connection in which the message goes.
 
         While the message is in flight, timeouts and recoveries of this direction concern the
-        message or earlier ones: TCP repairs the earliest missing byte first.
+        message or earlier messages: TCP repairs the earliest missing byte first.
         """
         return (event.src, event.dst) == (self.src, self.dst)
 

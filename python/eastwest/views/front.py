@@ -45,7 +45,8 @@ class Trade:
 
     across: Metric
     up: Metric
-    #: Whether higher values of ``across`` are better, as for throughput; otherwise lower ones are.
+    #: Whether higher values of ``across`` are better, as for throughput; otherwise lower values are
+    #: better.
     more: bool
     #: Means (``across``, ``up``) by number of the point, for points that have both metrics.
     means: dict[int, tuple[float, float]]
@@ -64,7 +65,7 @@ def trade(points: Points) -> Trade | None:
     The tail is the first 99th or 99.9th percentile of a time that the sweep shows, or else the
     first 99th percentile in ``METRICS``. The other metric is the first throughput; without one, it
     is the first other time that the sweep shows. A metric counts only if it differs clearly between
-    points. None if either is missing, or fewer than two points have both.
+    points. Returns None if one of the two metrics is missing, or fewer than two points have both.
     """
     tails = [m for m in points.wanted if _is_tail(m)]
     tails += [m for m in METRICS if m.path[-1] == "p99" and _is_tail(m)]

@@ -214,7 +214,7 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
 
 
 def _absent(measure: str, near: str | None) -> str:
-    """Return as text that no run of a sweep has a measure; ``near`` is the nearest one."""
+    """Return as text that no run of a sweep has a measure; ``near`` is the nearest measure."""
     if near and near == f"{measure.rpartition('.')[0]}.count":
         return f"not measured: {shown(near, 120)} is 0 in all runs."
     return "no run has a measure of this name" + (
@@ -255,7 +255,7 @@ def _state(point: Mapping[str, Any]) -> str:
 
 
 def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many seeds miss a limit at a point, if not all seeds agree with its state.
+    """Yield how many seeds miss a limit, unless all seeds agree with the state of the point.
 
     ``cell`` is the entry of the limit at the point, in the summary of the sweep.
     """
@@ -282,8 +282,8 @@ def _rounded(share: float) -> float:
 def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the limit that decides the state of a point of a sweep.
 
-    It is the limit with the worst state; among equal states, the one with the least margin. None
-    without limits.
+    The result is the limit with the worst state; among equal states, the limit with the least
+    margin. Returns None without limits.
     """
     order = {MISSED: 0, UNDECIDED: 1, MET: 2}
     return min(point["limits"], key=lambda c: (order[c["state"]], c["margin"] or 0.0), default=None)
@@ -313,8 +313,8 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Itera
 def _along(goals: Mapping[str, Any], names: Names) -> Iterator[str]:
     """Yield a sentence on the values of a numeric setting that meet all limits.
 
-    It has these values for each combination of the other settings: for example, the least buffer
-    for each congestion control.
+    The sentence has these values for each combination of the other settings: for example, the least
+    buffer for each congestion control.
     """
     met = {point["point"] for point in goals["points"] if point["state"] == MET}
     if not 1 < len(names.lines) <= _MOST_NAMED or not met:
@@ -326,7 +326,7 @@ def _along(goals: Mapping[str, Any], names: Names) -> Iterator[str]:
 def _reach(line: Line, met: Collection[int]) -> str:
     """Return the values of a line's setting that meet the limits: ``from 256 KB on``.
 
-    ``met`` are the numbers of the points that meet them.
+    ``met`` are the numbers of the points that meet the limits.
     """
     states = [point in met for _, point in line.points]
     texts = [text for (text, _), is_met in zip(line.points, states, strict=True) if is_met]

@@ -26,7 +26,7 @@ def shown(name: object, limit: int = _MOST_NAME) -> str:
 
 
 def seconds(value_us: float | None) -> float | None:
-    """Return a time in s, given in µs; None for None."""
+    """Return a time in s, given in µs; None if it is unknown."""
     return None if value_us is None else value_us / 1e6
 
 

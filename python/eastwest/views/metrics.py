@@ -34,14 +34,15 @@ class Metric:
     def counter(self) -> tuple[str, ...] | None:
         """Path in the summary of the number of jobs, rounds, flows or packets behind the metric.
 
-        None for a metric that is not a statistic over these.
+        The path is None for a metric that is not a statistic over jobs, rounds, flows or packets.
         """
         return next((c for part, c in COUNTERS.items() if self.path[: len(part)] == part), None)
 
     def of(self, result: Result) -> float | None:
         """Return the metric's value in a result, multiplied by ``factor``.
 
-        None if the summary lacks the value, or had no jobs, rounds, flows or packets to measure.
+        Returns None if the summary lacks the value, or had no jobs, rounds, flows or packets to
+        measure.
         """
         counter = self.counter
         if counter and pick(result.summary, *counter) == 0:
@@ -117,7 +118,7 @@ KNOWN = {".".join(metric.path): metric for metric in METRICS}
 def made(name: str) -> Metric:
     """Return the metric with this name in the summary, such as ``jobs.runtime_s.p50``.
 
-    It is a row of ``METRICS``, or a new metric with a title made from the name.
+    The result is a row of ``METRICS``, or a new metric with a title made from the name.
     """
     if name in KNOWN:
         return KNOWN[name]
@@ -145,7 +146,7 @@ _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
 
 
 def change(ratio: float) -> str:
-    """Return the ratio to an earlier value as a change: ``+12 %``, or from 3 on ``× 3.5``."""
+    """Return the ratio to an earlier value as a change: ``+12 %``, or ``× 3.5`` if 3 or more."""
     if ratio >= 3:
         return f"× {units.count(float(f'{ratio:.3g}'))}"
     percent = round(100 * (ratio - 1), 1)

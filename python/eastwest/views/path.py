@@ -16,7 +16,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Stretch:
-    """Interval of a job's critical path in simulated s; ``what`` is what happens meanwhile."""
+    """Interval of a job's critical path in simulated s; ``what`` is its activity in words."""
 
     what: str
     begin_s: float
@@ -27,7 +27,8 @@ class Stretch:
 class CriticalPath:
     """Critical path of a job: intervals in order of time, and the rows of the tasks on the path.
 
-    ``last_map`` is the map on the path and ``last_reduce`` the reduce, each None without one.
+    ``last_map`` is the map on the path, or None; ``last_reduce`` is the reduce on the path, or
+    None.
     """
 
     stretches: list[Stretch]

@@ -88,7 +88,7 @@ def covered(spans: list[tuple[float, float]]) -> float:
 def percentile(values: Floats, share: float) -> float | None:
     """Return the percentile ``share`` (0 to 1) of the finite values; None without finite values.
 
-    It is the least value ``v`` such that at least ``share`` of the values is ≤ ``v``.
+    The result is the least value ``v`` such that at least ``share`` of the values is ≤ ``v``.
     """
     ordered = np.sort(values[np.isfinite(values)])
     return stats.percentile_of_ordered(ordered, share) if ordered.size else None

@@ -158,7 +158,8 @@ def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:
 class Measured:
     """Durations of a workload's units of work, such as exchanges.
 
-    The units are those in the measuring window, or those while another workload was active.
+    The units are the units in the measuring window, or the units that ran while another workload
+    was active.
     """
 
     workload: str

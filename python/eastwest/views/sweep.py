@@ -262,7 +262,7 @@ class Points:
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """Estimates by (metric name, point number), in the units that metrics are written from.
+        """Estimates by (metric name, point number), in the unit that ``Metric.write`` needs.
 
         A point without jobs has no estimates of statistics of jobs; the rule also holds for rounds,
         flows and packets.
@@ -303,9 +303,10 @@ class Points:
         }
 
     def difference(self, metric: Metric, point: int) -> Estimate | None:
-        """Return the difference of a metric from the baseline, paired by seed; None without one.
+        """Return the difference of a metric from the baseline, paired by seed, or None.
 
-        It is in the unit that ``metric.write`` needs.
+        The difference is in the unit that ``metric.write`` needs. None means that the point or the
+        baseline has no value.
         """
         rows = self.sweep.comparisons.filter(
             (pl.col("metric") == ".".join(metric.path)) & (pl.col("point") == point)

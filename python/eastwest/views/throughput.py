@@ -82,7 +82,7 @@ def name_of(row: Mapping[str, Any], host: Callable[[int], str]) -> str:
 def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
     """Return the rates of streams in at most ``most`` bins of time; None without samples.
 
-    They are computed from the table ``flow_samples``.
+    The rates are computed from the table ``flow_samples``.
     """
     interval = pick(result.summary, "flow_samples", "interval_s") or 0.0
     if not _SHORTEST <= interval < np.inf:

@@ -17,7 +17,7 @@ def used(result: Result) -> list[str]:
     """Return the names of the transports that workloads of a result use, such as ``RoCEv2``.
 
     A transport with a counter above zero counts, too: the scenario may be unreadable. Without any
-    sign the result counts as one of TCP, the default.
+    sign of a transport, the result has TCP, the default.
     """
     given = tree(result).get("workload")
     workloads = given if isinstance(given, list) else []

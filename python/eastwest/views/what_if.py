@@ -39,8 +39,8 @@ class Shown:
     def share(self, part: str) -> float | None:
         """Return a part of the response time as a share (0 to 1) of it, as mean over the seeds.
 
-        ``part`` is a key of ``transactions`` in the summary, such as ``network_us``. None if a run
-        lacks the part.
+        ``part`` is a key of ``transactions`` in the summary, such as ``network_us``. Returns None
+        if a run lacks the part.
         """
         shares = []
         for result in self.results:
@@ -108,7 +108,7 @@ def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
 def ratio(values: Values, base: Values) -> stats.Interval | None:
     """Return the mean of the ratios ``values`` / ``base``, paired by seed, with its interval.
 
-    None if either argument is None, or a value of ``base`` is 0.
+    Returns None if an argument is None, or a value of ``base`` is 0.
     """
     if values is None or base is None or not all(base):
         return None

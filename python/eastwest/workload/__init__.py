@@ -1,5 +1,6 @@
 """Analysis and synthesis of traces in the normal form (`eastwest.traces.form`).
 
 The package analyses access to data, groups of similar jobs, arrivals, and distances between traces.
-It also makes shorter, longer, smaller and larger traces with the properties of a given trace.
+The package also makes shorter, longer, smaller and larger traces with the properties of a given
+trace.
 """

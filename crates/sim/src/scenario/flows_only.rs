@@ -55,6 +55,11 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
              (flow_samples)",
         ),
         (
+            !c.measure.packet_hops.senders.is_empty(),
+            "measure",
+            "records the ways of packets (packet_hops)",
+        ),
+        (
             c.measure.lpi.ports != Default::default(),
             "measure",
             "logs the low-power idle of links \

@@ -29,6 +29,8 @@ pub struct MeasureConfig {
     pub flow_parts_rows: u64,
     /// Senders whose throughput over time is sampled, with interval and limit.
     pub flow_samples: FlowSamplesConfig,
+    /// Senders whose packets are followed from hop to hop, with the limit of rows.
+    pub packet_hops: PacketHopsConfig,
     /// Maximum number of rows of the table of MPI messages, and also of the table of states of MPI
     /// ranks.
     pub mpi_rows: u64,
@@ -51,6 +53,15 @@ pub struct FlowSamplesConfig {
     /// Length of the intervals over which throughput is averaged, in simulated time.
     pub interval: Span,
     /// Maximum number of rows of the table `flow_samples`.
+    pub rows: u64,
+}
+
+/// Settings of the table of the ways of packets (table `packet_hops`).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PacketHopsConfig {
+    /// The senders whose packets are recorded at every hop.
+    pub senders: Senders,
+    /// Maximum number of rows of the table `packet_hops`.
     pub rows: u64,
 }
 
@@ -193,6 +204,7 @@ pub(super) fn read(
     );
     let (flow_parts, flow_parts_rows) = read_flow_parts(s, nodes);
     let flow_samples = read_flow_samples(s, nodes);
+    let packet_hops = read_packet_hops(s, nodes);
     let mpi_rows = s.get(
         key(
             "mpi_rows",
@@ -220,6 +232,7 @@ pub(super) fn read(
         flow_parts,
         flow_parts_rows,
         flow_samples,
+        packet_hops,
         mpi_rows,
         capture,
         lpi,
@@ -278,6 +291,28 @@ fn read_flow_samples(s: &mut Section, nodes: Option<&Nodes>) -> FlowSamplesConfi
         .range("1", MOST_ROWS),
     );
     FlowSamplesConfig { senders, interval, rows }
+}
+
+fn read_packet_hops(s: &mut Section, nodes: Option<&Nodes>) -> PacketHopsConfig {
+    let mut senders = Senders::default();
+    read_places(
+        s,
+        "packet_hops",
+        "Senders whose packets are followed from hop to hop (table packet_hops): streams \
+         \"h0->h3\", all streams from a host \"h0\", or \"*\" for all.",
+        nodes,
+        |text, nodes| senders.add(text, nodes),
+    );
+    let rows = s.get(
+        key(
+            "packet_hops_rows",
+            "Maximum number of rows of the table packet_hops: a row for each link that a packet \
+             crosses, with about 100 bytes of memory.",
+        )
+        .default("1000000")
+        .range("1", MOST_ROWS),
+    );
+    PacketHopsConfig { senders, rows }
 }
 
 fn read_pauses(s: &mut Section, nodes: Option<&Nodes>) -> PausesConfig {

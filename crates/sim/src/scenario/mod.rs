@@ -44,7 +44,8 @@ pub use classes::TrafficClassConfig;
 pub use fidelity::Fidelity;
 pub use files::{Attached, Context};
 pub use measure::{
-    CaptureConfig, FlowSamplesConfig, LpiConfig, MeasureConfig, PausesConfig, Senders,
+    CaptureConfig, FlowSamplesConfig, LpiConfig, MeasureConfig, PacketHopsConfig, PausesConfig,
+    Senders,
 };
 pub use nodes::{Nodes, racks};
 pub use read::read;

@@ -27,7 +27,8 @@ class MeasureError(InputError):
 class Measured:
     """A measured number with its interval, a text and rows of a table.
 
-    ``low`` and ``high`` are the ends of the 95 % interval for means; they are None without one.
+    ``low`` and ``high`` are the ends of the 95 % interval for means; they are None without an
+    interval.
     """
 
     value: float
@@ -60,9 +61,9 @@ class Sample:
         return {**self.fixed, **others, **self.settings}
 
     def axes_but(self, named: Collection[str]) -> dict[str, Any]:
-        """Return the settings by path, only of axes that have none of the ``named`` paths.
+        """Return the settings by path of those axes that have none of the ``named`` paths.
 
-        An axis of tables also has the paths of the keys of these tables.
+        If the values of an axis are tables, the axis also has the paths of the keys in the tables.
         """
         axes = [
             {path: setting, **self.moved.get(path, {})} for path, setting in self.settings.items()
@@ -84,16 +85,16 @@ class Data:
 
     def __init__(self, *sweeps: SweepResult, values: Mapping[str, RunValue] | None = None) -> None:
         self.sweeps = sweeps
-        #: Functions that compute a value of one run, by name: shared values, and those of a study.
+        #: Functions that compute a value of one run, by name: shared values, and values of a study.
         self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
-        """Return the points with the settings ``at``, each with the numbers ``value`` of its runs.
+        """Return the points with the settings ``at``, each with the quantity ``value`` by seed.
 
         ``value`` names a metric or a registered value. ``at`` has a wanted value or a list of
         allowed values by path, of settings of axes or of all points; selection.py has the rules for
-        tables. A sweep without a setting of ``at`` has no such point. Raises ``MeasureError`` if no
-        point is found, or no run has the value.
+        tables. No point of a sweep matches if the sweep lacks a setting of ``at``. Raises
+        ``MeasureError`` if no point is found, or no run has the value.
         """
         wanted = at or {}
         known = {path: None for sweep in self.sweeps for path in _paths(sweep)}
@@ -134,7 +135,7 @@ class Data:
             yield number, Sample(first, numbers, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
-        """Return the only point with the settings ``at``; raise ``MeasureError`` if not one."""
+        """Return the point with the settings ``at``; raise ``MeasureError`` if it is not unique."""
         found = self.samples(value, at)
         if len(found) > 1:
             raise MeasureError(

@@ -24,7 +24,7 @@ def known_in(study: Path) -> Known:
     """Return the measures and values that the claims of the study in this folder may name.
 
     Raises ``InputError`` if ``measures.py`` of the study cannot be executed, or if one of its
-    measures or values has the name of a shared one.
+    measures or values has the name of a shared measure or value.
     """
     if not (study / FILE).is_file():
         return SHARED

@@ -70,8 +70,9 @@ def port_share(
 ) -> Measured:
     """Return the share (0 to 1) of packets of ``kinds`` and ``ect`` in drops, marks or arrivals.
 
-    The whole is the sum of ``column`` of the table ``drops``, such as ``drops_early``, over all
-    packets at the ports of ``tier``. The result is the mean share over the runs at ``at``.
+    The share is relative to the packets of all kinds that ``column`` of the table ``drops``, such
+    as ``drops_early``, counts at the ports of ``tier``. The result is the mean share over the runs
+    at ``at``.
     """
     shares = []
     for _, _, result in data.results(at):

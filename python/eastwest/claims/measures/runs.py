@@ -11,8 +11,8 @@ def first_map_to_last_task_s(result: Result) -> float:
     """Return the time from the start of the first map to the end of the last task, in s.
 
     This time is over all jobs of the run: from the first start of a task to the last end of a task.
-    The E-EON studies name it total runtime. It excludes the submission and set-up of jobs, and the
-    heartbeat that reports the last end.
+    The E-EON studies name it total runtime. The time excludes the submission and set-up of jobs,
+    and the heartbeat that reports the last end.
     """
     started, finished = result.tasks["started_s"].min(), result.tasks["finished_s"].max()
     if not isinstance(started, float) or not isinstance(finished, float):

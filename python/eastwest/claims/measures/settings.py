@@ -132,15 +132,15 @@ def least_reduction(
 ) -> Measured:
     """Return the smallest mean relative reduction of a value from ``against`` to a point of ``at``.
 
-    It is negative for an increase. ``of`` is the name of the value at ``against``, if it is not
-    ``value``.
+    The reduction is negative if the value increases. ``of`` is the name of the value at
+    ``against``, if it is not ``value``.
     """
     return _extreme(_pairs(data, value, at, against, of), -1)
 
 
 @measure("lower-share", share=True)
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the share of pairs of points in which the mean at ``at`` is below that at ``against``.
+    """Return the share of pairs of points whose mean at ``at`` is below the mean at ``against``.
 
     A pair is a point of ``at`` and a point of ``against`` that differ only in the settings that
     ``at`` and ``against`` name.
@@ -179,8 +179,8 @@ def best_place(data: Data, value: str, at: Settings, along: str, highest: bool =
 def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
     """Return the rank correlation (Spearman) between the settings of an axis and mean values.
 
-    1: the mean rises along the whole axis; -1: it falls; 0: all means are equal. The settings of
-    the axis ``along`` are numbers.
+    1: the mean rises along the whole axis; -1: the mean falls along the whole axis; 0: no trend,
+    for example if all means are equal. The settings of the axis ``along`` are numbers.
     """
     places = _along(data, value, at, along)
     if len(places) < 3:
@@ -266,19 +266,19 @@ def _mean(
 def _pairs(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> list[tuple[Sample, Sample]]:
-    """Return (point of ``at``, point of ``against`` with which it is compared) for each ``at``.
+    """Return a pair (point, reference) for each point of ``at``: two points that are compared.
 
-    If ``against`` has only one point, all points of ``at`` are compared with it. Otherwise both
-    points have equal settings on all axes that ``against`` does not name and both points have. If
-    several points of ``against`` meet this, the point with the most equal settings is used. ``of``
-    is the name of the value at ``against``, if it is not ``value``. Raises ``MeasureError`` unless
-    exactly one point of ``against`` is left.
+    References are points of ``against``. A single point of ``against`` is the reference of all
+    points. Otherwise the reference of a point has equal settings on each axis that ``against`` does
+    not name, if the point has this axis. If several points of ``against`` fit, the reference is the
+    point with the most equal settings. ``of`` is the name of the value at references, if it is not
+    ``value``. Raises ``MeasureError`` unless each point has exactly one reference.
     """
     theirs = data.samples(of or value, against)
     pairs = []
     for sample in data.samples(value, at):
         alike = [other for other in theirs if _agree(sample, other, against)]
-        if len(alike) > 1:  # points of several sweeps agree with this one
+        if len(alike) > 1:  # several sweeps have a point that can be the reference
             most = max(_agreeing(sample, other) for other in alike)
             alike = [other for other in alike if _agreeing(sample, other) == most]
         alike = theirs if len(theirs) == 1 else alike
@@ -323,7 +323,7 @@ def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
 
 
 def _extreme(pairs: Sequence[tuple[Sample, Sample]], sign: int) -> Measured:
-    """Return the mean relative reduction of the pair of points with the largest or smallest one.
+    """Return the largest or the smallest mean relative reduction between the points of a pair.
 
     ``sign``: 1 for the largest, -1 for the smallest.
     """
@@ -352,9 +352,10 @@ def _rows(pairs: Sequence[tuple[Sample, Sample]]) -> list[Row]:
 
 
 def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, float]:
-    """Return the mean of a value over all points of a setting, by setting of the axis ``along``.
+    """Return the mean of a value for each setting on the axis ``along``, by setting.
 
-    The settings are numbers (with a unit: in the smallest unit) in ascending order.
+    Each mean is over all points of ``at`` with this setting. The settings are numbers (with a unit:
+    in the smallest unit) in ascending order.
     """
     found: dict[float, list[float]] = {}
     for sample in data.samples(value, at):

@@ -1,19 +1,11 @@
 /* This script adds to the drawn charts: reading values with mouse and keyboard, zooming all
    pictures over time together, and switching series off. Names from results only ever go into
    textContent. */
-const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 1000000;
 const tip = document.getElementById("tip");
 const zoomBar = document.getElementById("zoomed");
 const timeCharts = [];
 let timeWindow = null;
-
-function element(tag, attributes, text) {
-  const made = document.createElement(tag);
-  for (const name in attributes) made.setAttribute(name, attributes[name]);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 function spread(scale, value) {
   if (scale.kind === "log") return Math.log10(Math.max(value, 1e-300));

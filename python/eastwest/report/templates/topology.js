@@ -3,17 +3,15 @@ class Fabric {
   constructor(figure, data) {
     this.figure = figure;
     this.data = data;
-    this.edges = [...figure.querySelectorAll(".edge")];
-    this.texts = this.edges.map((edge) => edge.querySelector("title"));
+    this.edges = new Edges(figure);
     this.rows = figure.querySelector(".now tbody");
     this.when = figure.querySelector(".now .when");
-    this.losses = figure.querySelector(".losses");
     this.slider = figure.querySelector('input[type="range"]');
     this.whole = figure.querySelector('input[type="checkbox"]');
     this.output = figure.querySelector("output");
     this.button = figure.querySelector(".play");
     if (data.cells) this.animate();
-    this.markLosses((e) => data.lost[e]);
+    this.edges.markLosses((e) => data.lost[e]);
   }
 
   animate() {
@@ -72,45 +70,24 @@ class Fabric {
       return Number((root * root).toPrecision(2));
     };
     const lost = (e) => (whole ? this.data.lost[e] : this.drops.get(e * columns + bin) || 0);
-    this.edges.forEach((edge, e) => {
-      const level = Math.min(9, Math.round(9 * Math.sqrt(used(e))));
-      edge.setAttribute("class", "edge u" + level);
-      this.texts[e].textContent = names[e] + ": used " + write("percent", used(e)) + ", " + write("count", lost(e)) + " drops";
-    });
-    this.markLosses(lost);
+    this.edges.paint(used, (e) => names[e] + ": used " + write("percent", used(e)) + ", " + write("count", lost(e)) + " drops");
+    this.edges.markLosses(lost);
     this.list(used, lost);
     this.when.textContent = when;
     this.output.textContent = whole ? "Whole run" : when;
     this.slider.setAttribute("aria-valuetext", when);
   }
 
-  markLosses(lost) {
-    const marks = [];
-    this.edges.forEach((edge, e) => {
-      if (!lost(e)) return;
-      const [x1, y1, x2, y2] = edge.getAttribute("d").match(/-?[\d.]+/g).map(Number);
-      const [x, y] = [x1 + (x2 - x1) * 0.36, y1 + (y2 - y1) * 0.36];
-      const mark = document.createElementNS(SVG, "path");
-      mark.setAttribute("class", "loss");
-      mark.setAttribute("d", "M" + x + " " + (y - 5) + "l5 9h-10z");
-      marks.push(mark);
-    });
-    this.losses.replaceChildren(...marks);
-  }
-
   list(used, lost) {
-    const order = this.edges.map((_, e) => e).filter((e) => used(e) > 0 || lost(e));
+    const order = this.edges.all.map((_, e) => e).filter((e) => used(e) > 0 || lost(e));
     order.sort((a, b) => used(b) - used(a) || lost(b) - lost(a) || a - b);
     const most = this.rows.children.length;
     this.most = Math.max(this.most || 0, most, 8);
     const rows = order.slice(0, this.most).map((e) => {
       const row = element("tr", {});
       const name = element("th", { scope: "row", class: "text" }, this.data.names[e]);
-      const bar = document.createElementNS(SVG, "svg");
-      for (const [key, value] of Object.entries({ class: "bar", viewBox: "0 0 100 3", preserveAspectRatio: "none", "aria-hidden": "true" })) bar.setAttribute(key, value);
-      const fill = document.createElementNS(SVG, "path");
-      fill.setAttribute("d", "M0 0h" + 100 * used(e) + "v3H0z");
-      bar.append(fill);
+      const bar = svgElement("svg", { class: "bar", viewBox: "0 0 100 3", preserveAspectRatio: "none", "aria-hidden": "true" });
+      bar.append(svgElement("path", { d: "M0 0h" + 100 * used(e) + "v3H0z" }));
       name.append(bar);
       row.append(name, element("td", {}, write("percent", used(e))), element("td", {}, write("count", lost(e))));
       return row;

@@ -438,7 +438,7 @@ class Collector:
         return [(one if o in numbers else o, key, part) for o, key, part in parts]
 
     def _merged(self, parts: Iterable[tuple[int, Key, Part]]) -> Iterator[tuple[int, Key, Part]]:
-        """Yield the parts after joining those of one flow and observer with a short pause between.
+        """Yield the parts; two parts of a flow at one observer are joined if their pause is short.
 
         A pause is short if it is at most the idle timeout. A part is (number of the observer, key
         of the flow, traffic). ``parts`` must be sorted by key, observer and time.
@@ -459,7 +459,7 @@ class Collector:
     def _of_one_observer(
         self, parts: Iterable[tuple[int, Key, Part]], name: str
     ) -> Iterator[_Whole]:
-        """Yield the flows; a flow of several observers comes from the one with the most packets.
+        """Yield the flows; for a flow of several observers, the one with the most packets counts.
 
         ``parts`` are (number of the observer, key of the flow, traffic), sorted by key. ``name`` is
         the name of the files in reports.

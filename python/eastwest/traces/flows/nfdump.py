@@ -3,8 +3,8 @@
 Columns of CSV are found by the names in the first line. nfdump prints local times without a time
 zone; they are treated as UTC. ``csv`` has whole seconds, the other formats have milliseconds. In
 ``line``, ``long``, ``extended`` and ``biline``, sizes above a million are rounded to tenths of a
-unit (``12.6 M``) unless nfdump was called with ``-N``, and IPv6 addresses are shortened unless it
-was called with ``-6``. Shortened addresses are refused.
+unit (``12.6 M``) unless nfdump was called with ``-N``, and IPv6 addresses are shortened unless
+nfdump was called with ``-6``. Shortened addresses are refused.
 """
 
 from __future__ import annotations

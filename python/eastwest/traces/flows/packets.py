@@ -14,7 +14,7 @@ from typing import NamedTuple
 ETHERNET = 1
 _NULL, _LOOP, _RAW = 0, 108, {12, 14, 101}
 _SLL, _SLL2, _IPV4, _IPV6 = 113, 276, 228, 229
-#: EtherTypes of VLAN tags (IEEE 802.1Q, 802.1ad and older ones).
+#: EtherTypes of VLAN tags (IEEE 802.1Q, 802.1ad and older types).
 _TAGS = {0x8100, 0x88A8, 0x9100, 0x9200}
 #: EtherTypes of MPLS, unicast and multicast.
 _MPLS = {0x8847, 0x8848}

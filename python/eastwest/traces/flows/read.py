@@ -282,7 +282,7 @@ def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv
 def beside(out: Path) -> tuple[Path, Path]:
     """Return the paths of the two files that are written next to the list of flows ``out``.
 
-    They are (CSV file of the hosts, JSON file with the report on records that were left out).
+    The result is (CSV file of the hosts, JSON file with the report on records that were left out).
     """
     return out.with_name(f"{out.stem}.hosts.csv"), out.with_name(f"{out.stem}.account.json")
 

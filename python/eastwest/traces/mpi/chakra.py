@@ -253,7 +253,7 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
 
 
 def _talks(reading: _Rank, node: _Node) -> bool:
-    """Whether a node becomes an MPI call; if not, and it is not computing, it is reported."""
+    """Whether a node becomes an MPI call; a node that neither does nor computes is reported."""
     if node.kind == _COMPUTE:
         return False
     if node.kind == _COLLECTIVE:

@@ -106,7 +106,8 @@ class _Rank:
     def __init__(self) -> None:
         #: Number of MPI regions that the rank has entered and not left.
         self.depth = 0
-        #: Time of the first event outside of MPI, in ticks of the trace's timer; None before it.
+        #: Time of the first event outside of MPI, in ticks of the trace's timer; None before this
+        #: event.
         self.began: int | None = None
         #: Time at which the rank left its last MPI call, in ticks of the trace's timer; None before
         #: the first call has ended.

@@ -32,7 +32,7 @@ _MOST_CALLS = 200
 
 
 class RankFiles(FolderWriter):
-    """Writer of a folder of rank files, a context manager; ``finish`` gives it its final name.
+    """Writer of a folder of rank files, a context manager; ``finish`` completes the folder.
 
     With ``lossy``, readers may leave out records that a replay cannot express; ``account`` counts
     them.

@@ -17,7 +17,7 @@ from eastwest.traces.source import Source
 
 
 def find(files: Sequence[Path]) -> str | None:
-    """Return the format of traces of MPI programs, from the first of ``files``; None for others."""
+    """Return the format of traces of MPI programs, from the first of ``files``; else None."""
     first = files[0]
     if is_folder(first):
         inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]

@@ -1,0 +1,72 @@
+/* Frames of one run: a bounded list over simulated time. When it is full, neighbouring frames are
+   merged: traffic, drops and marks are added up, of two queue lengths the larger one stays. */
+class History {
+  constructor(links) {
+    this.links = links;
+    this.most = Math.max(60, Math.min(800, Math.floor(600000 / Math.max(links, 1))));
+    this.frames = [];
+  }
+
+  get end() {
+    return this.frames.length ? this.frames[this.frames.length - 1].t : 0;
+  }
+
+  /* Adds a frame as the server sends it. */
+  add(sent) {
+    const last = this.frames[this.frames.length - 1];
+    const frame = {
+      from: last ? last.t : 0,
+      t: sent.t,
+      queues: new Map(sent.q.map(([link, packets, bytes]) => [link, [packets, bytes]])),
+      traffic: new Map(sent.d.map(([link, bytes, drops, marks]) => [link, [bytes, drops, marks]])),
+      paused: new Set(sent.p || []),
+      energy: (sent.e || []).reduce((sum, [, joules]) => sum + joules, 0),
+      jobs: sent.jobs || [0, 0],
+      flows: sent.flows || 0,
+      timeouts: sent.timeouts || 0,
+      retransmits: sent.retransmits || 0,
+      drops: last ? last.drops : 0,
+      marks: last ? last.marks : 0,
+    };
+    for (const [, drops, marks] of frame.traffic.values()) {
+      frame.drops += drops;
+      frame.marks += marks;
+    }
+    if (last && frame.t <= last.t) this.frames[this.frames.length - 1] = merged(last, frame);
+    else this.frames.push(frame);
+    if (this.frames.length >= this.most) this.halve();
+  }
+
+  halve() {
+    const kept = [];
+    for (let n = 0; n + 1 < this.frames.length; n += 2) kept.push(merged(this.frames[n], this.frames[n + 1]));
+    if (this.frames.length % 2) kept.push(this.frames[this.frames.length - 1]);
+    this.frames = kept;
+  }
+
+  /* Number of the frame at a simulated time: the first one that ends at it or later. */
+  at(time) {
+    let low = 0;
+    let high = this.frames.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.frames[middle].t < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function merged(first, second) {
+  const queues = new Map(first.queues);
+  for (const [link, queue] of second.queues) {
+    const before = queues.get(link);
+    queues.set(link, before && before[1] > queue[1] ? before : queue);
+  }
+  const traffic = new Map(first.traffic);
+  for (const [link, amounts] of second.traffic) {
+    const before = traffic.get(link);
+    traffic.set(link, before ? amounts.map((amount, n) => amount + before[n]) : amounts);
+  }
+  return { ...second, from: first.from, queues, traffic };
+}
