@@ -38,8 +38,9 @@ _FIRST_INTERVAL_S = 1e-6
 _GROWTH = 2.0
 _PROGRESS_WALL_S = 0.1
 #: Wall time in s from the start of a run in which frames are dense, so that a short run has whole
-#: curves: each interval is at most a hundredth of the simulated time so far.
+#: curves: each interval is at most the part 1 / ``_DENSE`` of the simulated time so far.
 _DENSE_WALL_S = 0.3
+_DENSE = 50
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class Watch:
     def _next(self, at: float) -> float:
         step = self._interval
         if time.monotonic() - self._begun < _DENSE_WALL_S:
-            step = min(step, max(_FIRST_INTERVAL_S, at / 100))
+            step = min(step, max(_FIRST_INTERVAL_S, at / _DENSE))
         if self._speed is not None:
             step = min(step, self._speed * _CALL_WALL_S)
         wanted = at + step
