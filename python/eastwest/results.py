@@ -121,9 +121,13 @@ def load(path: str | Path) -> Result:
 class TargetFolder:
     """Path of a new result: a named folder, or the next free name under ``results/``."""
 
-    def __init__(self, out: Path | None = None, force: bool = False) -> None:
+    def __init__(
+        self, out: Path | None = None, force: bool = False, *, durable: bool = True
+    ) -> None:
+        """``durable`` is false for a temporary result, which need not survive a power failure."""
         self.out = out
         self.force = force
+        self.durable = durable
 
     def _named(self, out: Path) -> NewFolder:
         return NewFolder(out, self.force, "a result folder", "summary.json", parents=True)
@@ -222,7 +226,8 @@ def write_result(
     """Write a result folder and return it, opened for reading.
 
     ``parts`` returns the files with the first rows of a table. The files of the result are written
-    into a folder with a temporary name beside the target, which is forced to disk and then renamed.
+    into a folder with a temporary name beside the target, which is forced to disk (unless the
+    result is temporary) and then renamed.
     On any error or Ctrl-C this folder is removed.
     """
     stem = folder_stem(str(summary.get("scenario", "run")), int(summary.get("seed", 0)))
@@ -232,7 +237,8 @@ def write_result(
         _make_parents(parent, made)
         with Partial.folder(parent) as partial:
             fill_folder(partial.path, raw, summary, parts)
-            sync_folder(partial.path)
+            if target.durable:
+                sync_folder(partial.path)
             final = target.place(partial, stem)
     except BaseException as error:
         for folder in reversed(made):

@@ -10,7 +10,7 @@ from project_paths import ROOT
 
 PACKAGE = ROOT / "python" / "eastwest"
 #: Modules that draw, write pages or talk to a user; views may not import them.
-ABOVE_VIEWS = ("plot", "report", "explain", "timeline", "paraver", "cards", "cli")
+ABOVE_VIEWS = ("plot", "report", "explain", "timeline", "paraver", "cards", "studio", "cli")
 
 
 def imported(text: str) -> set[str]:
@@ -44,15 +44,16 @@ def below(name: str, modules: tuple[str, ...]) -> bool:
     ("package", "forbidden"),
     [
         ("views", ABOVE_VIEWS),
-        ("plot", ("report", "explain", "timeline", "paraver", "cli")),
-        ("explain", ("plot", "report", "timeline", "paraver", "cli")),
-        ("timeline", ("plot", "report", "explain", "paraver", "cli")),
-        ("paraver", ("plot", "report", "explain", "cli")),
-        ("cards", ("plot", "report", "timeline", "paraver", "cli")),
+        ("plot", ("report", "explain", "timeline", "paraver", "studio", "cli")),
+        ("explain", ("plot", "report", "timeline", "paraver", "studio", "cli")),
+        ("timeline", ("plot", "report", "explain", "paraver", "studio", "cli")),
+        ("paraver", ("plot", "report", "explain", "studio", "cli")),
+        ("cards", ("plot", "report", "timeline", "paraver", "studio", "cli")),
         ("notes", (*ABOVE_VIEWS, "views")),
         ("progress", ABOVE_VIEWS),
         ("notebook", ABOVE_VIEWS),
-        ("report", ("explain", "timeline", "paraver", "cli")),
+        ("studio", ("timeline", "paraver", "cli")),
+        ("report", ("explain", "timeline", "paraver", "studio", "cli")),
     ],
 )
 def test_no_layer_imports_one_beside_or_above_it(package: str, forbidden: tuple[str, ...]) -> None:

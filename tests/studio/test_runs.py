@@ -17,24 +17,9 @@ import eastwest as ew
 from eastwest import shipped
 from eastwest.memory import available_bytes
 from eastwest.studio.runs import MOST_STORED, MOST_WAITING
-from studio_client import Client, studio
+from studio_client import LONG, Client, studio
 
 FIRST = shipped.SCENARIOS.joinpath("first.toml").read_text()
-#: A scenario that takes long enough that a test can stop it, and does not end in a test.
-LONG = """schema = 1
-name = "long"
-duration = "10000 s"
-[fabric]
-kind = "star"
-hosts = 9
-host_rate = "10 Gbit/s"
-[[workload]]
-name = "many"
-kind = "poisson"
-load = "90 %"
-sizes = "web-search"
-flows = 1000000000
-"""
 #: A scenario that needs more than 15 GB of memory.
 LARGE = """schema = 1
 [fabric]

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_runs import LONG
+
+from studio_client import LONG
 
 SERVER = """
 import sys

@@ -12,6 +12,22 @@ from typing import Any, NamedTuple
 
 from eastwest.studio import Session
 
+#: A scenario that takes long enough that a test can stop it, and does not end in a test.
+LONG = """schema = 1
+name = "long"
+duration = "10000 s"
+[fabric]
+kind = "star"
+hosts = 9
+host_rate = "10 Gbit/s"
+[[workload]]
+name = "many"
+kind = "poisson"
+load = "90 %"
+sizes = "web-search"
+flows = 1000000000
+"""
+
 
 class Answer(NamedTuple):
     """Response of the studio: status, headers (names in lower case), and body."""

@@ -157,6 +157,8 @@ class Runs:
         self._lock = threading.RLock()
         self._runs: dict[int, Run] = {}
         self._queue: deque[Run] = deque()
+        #: Folders of removed runs.
+        self._old: deque[Path] = deque()
         self._current: Run | None = None
         self._last = 0
         self._closed = False
@@ -260,6 +262,7 @@ class Runs:
                 continue
             with self._lock:
                 self._hear(message)
+            self._clean()
 
     def _hear(self, message: Message) -> None:
         if message.kind == "ready":
@@ -325,7 +328,13 @@ class Runs:
 
     def _remove(self, run: Run) -> None:
         del self._runs[run.number]
-        shutil.rmtree(run.task.out, ignore_errors=True)
+        self._old.append(run.task.out)
+
+    def _clean(self) -> None:
+        """Remove the folders of removed runs: slow, so that no lock is held."""
+        while self._old:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                shutil.rmtree(self._old.popleft(), ignore_errors=True)
 
     def delete(self, number: int) -> None:
         """Remove a run and its result. Raises ``RefusedError`` where it goes on."""
@@ -334,6 +343,7 @@ class Runs:
             if run.state not in _ENDED:
                 raise RefusedError(409, f"run {number} goes on: stop it first")
             self._remove(run)
+        self._clean()
 
     def get(self, number: int) -> Run:
         """Return a run by its number. Raises ``RefusedError`` where there is none."""

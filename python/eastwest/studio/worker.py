@@ -27,16 +27,20 @@ from eastwest.units import clean
 
 #: Wall time between two frames that are sent, in s.
 FRAME_WALL_S = 1 / 30
+#: Wall time in s between two calls of the hook of a run, which receives frames and controls: less
+#: than between two sent frames, so that a frame that comes a little too early delays little.
+_CALL_WALL_S = FRAME_WALL_S / 4
 #: Share of the available memory that a run may use.
 _MEMORY_SHARE = 0.25
-#: Simulated time of the first interval between two frames, in s.
+#: Simulated time between the first two calls of the hook, in s.
 _FIRST_INTERVAL_S = 1e-6
-#: Largest growth of the interval between two frames.
+#: Largest growth of the simulated time between two calls.
 _GROWTH = 2.0
 _PROGRESS_WALL_S = 0.1
 #: Wall time in s from the start of a run in which frames are dense, so that a short run has whole
-#: curves: each interval is at most a hundredth of the simulated time so far.
+#: curves: each interval is at most the part 1 / ``_DENSE`` of the simulated time so far.
 _DENSE_WALL_S = 0.3
+_DENSE = 50
 
 
 @dataclass(frozen=True)
@@ -129,11 +133,11 @@ class Watch:
         return self._next(at)
 
     def _adapt(self, took_s: float, simulated_s: float) -> None:
-        """Change the simulated time between frames, so that frames take equal wall times.
+        """Change the simulated time between calls, so that they come at equal wall times.
 
         The simulation took ``took_s`` of wall time for the last ``simulated_s``.
         """
-        ratio = FRAME_WALL_S / max(took_s, 1e-9)
+        ratio = _CALL_WALL_S / max(took_s, 1e-9)
         self._interval = max(simulated_s * min(_GROWTH, max(ratio, 0.02)), 1e-9)
 
     def _is_due(self, at: float) -> bool:
@@ -163,9 +167,9 @@ class Watch:
     def _next(self, at: float) -> float:
         step = self._interval
         if time.monotonic() - self._begun < _DENSE_WALL_S:
-            step = min(step, max(_FIRST_INTERVAL_S, at / 100))
+            step = min(step, max(_FIRST_INTERVAL_S, at / _DENSE))
         if self._speed is not None:
-            step = min(step, self._speed * FRAME_WALL_S)
+            step = min(step, self._speed * _CALL_WALL_S)
         wanted = at + step
         if self._task.frame_s is not None and self._next_sent_s > at:
             wanted = min(wanted, self._next_sent_s)
@@ -237,7 +241,8 @@ def perform(task: Task, link: Connection[Any, Any]) -> dict[str, Any]:
     options = core.RunOptions(progress=watch, memory_bytes=most, live=live)
     begun = time.monotonic()
     try:
-        result = simulate(task.source, task.overrides, task.seed, TargetFolder(task.out), options)
+        target = TargetFolder(task.out, durable=False)
+        result = simulate(task.source, task.overrides, task.seed, target, options)
         watch.finish()
         end = of_result(result)
     except _StoppedError:
