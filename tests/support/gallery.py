@@ -214,7 +214,7 @@ def _red(delay_s: float) -> TcpRed:
 
 
 def _points(cyclic: bool) -> list[dict[str, Any]]:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"flows": float(n), "capacity_pps": 8e4, "delay_us": us, "queue": 10.0 * n}
         | {"gain_margin_db": None if n == 64 else 9.0 - n / 8}
         for us in (100.0, 400.0, 1600.0, 4000.0)
@@ -243,7 +243,7 @@ def gallery(path: Path) -> dict[str, Callable[[], Figure]]:
         for block in (16_384, 32_768, 65_536, 131_072)
         for n in (1, 2, 4, 7, 13, 24, 48)
     ]
-    asleep = [
+    asleep: list[dict[str, float | str]] = [
         {
             "policy": policy,
             "load": load,
@@ -257,12 +257,11 @@ def gallery(path: Path) -> dict[str, Callable[[], Figure]]:
     qcn = Qcn(10, 833_333.0, 1e-4, 22, 2, 1 / 128)
     unstable = Qcn(2, 833_333.0, 4e-4, 22, 2, 1 / 128)
     charts = {
-        f"charts.figure:{name}": (lambda name=name: plot.figure(name, ran))  # type: ignore[misc]
-        for name in plot.CHARTS
+        f"charts.figure:{name}": (lambda name=name: plot.figure(name, ran)) for name in plot.CHARTS
     }
     compared = [(HOSTILE[0], ran), (HOSTILE[1], ran)]
     charts |= {
-        f"charts.draw:{name}": (lambda name=name: plot.draw(name, compared).figure)  # type: ignore[misc]
+        f"charts.draw:{name}": (lambda name=name: plot.draw(name, compared).figure)
         for name, chart in plot.CHARTS.items()
         if chart.compares
     }

@@ -120,6 +120,9 @@ def _distinguish(axes: Axes) -> None:
             step.set_linestyle(_DASHES[number])
     for text in axes.texts:
         text.set_fontsize(min(text.get_fontsize(), _SMALL))
+        if text.get_transform() == axes.transData:
+            # Texts at points make the range of an axis longer, and not the panel smaller.
+            text.set_in_layout(False)
     for label in (axes.xaxis.label, axes.yaxis.label):
         label.set_color("black")
     areas: list[Patch | Collection] = [p for p in axes.patches if p.get_fill()]
@@ -287,7 +290,7 @@ def _cut_names(axes: Axes) -> None:
     """Cut the labels of the rows of a panel to a part of the width of the figure."""
     places, labels = axes.get_yticks(), axes.get_yticklabels()
     room = _LABELS * axes.figure.bbox.width
-    if axes.axison and any([_cut(label, room) for label in labels if label.get_text()]):
+    if axes.axison and sum(_cut(label, room) for label in labels):
         axes.set_yticks(places, [label.get_text() for label in labels])
 
 
@@ -318,7 +321,7 @@ def _fit_texts(axes: Axes) -> bool:
     changed = [_wrap(text, box.width) for text in axes.texts]
     for row in rows.values():
         spans = sorted(_ends(text.get_window_extent(), "x") for text in row)
-        gap = _GAP / _POINTS * axes.figure.dpi
+        gap = 2 * _GAP / _POINTS * axes.figure.dpi
         if any(later[0] < earlier[1] + gap for earlier, later in pairwise(spans)):
             middles = sorted((low + high) / 2 for low, high in spans)
             least = min(later - earlier for earlier, later in pairwise(middles))

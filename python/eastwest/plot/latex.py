@@ -166,8 +166,10 @@ def set_by_latex(figure: Figure) -> None:
         for ticks in (axis.get_major_ticks(), axis.get_minor_ticks()):
             labels |= {label for tick in ticks for label in (tick.label1, tick.label2)}
         labels.add(axis.get_offset_text())
-        axis.set_major_formatter(_Escaped(axis.get_major_formatter()))
-        axis.set_minor_formatter(_Escaped(axis.get_minor_formatter()))
+        # Axes that share a range share their formatters, too.
+        if not isinstance(axis.get_major_formatter(), _Escaped):
+            axis.set_major_formatter(_Escaped(axis.get_major_formatter()))
+            axis.set_minor_formatter(_Escaped(axis.get_minor_formatter()))
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         if text not in labels:
@@ -180,7 +182,7 @@ def check() -> None:
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     if missing:
         raise InputError(
-            f"latex=True needs the programs {' and '.join(_PROGRAMS)}; this machine lacks "
+            f"text by LaTeX needs the programs {' and '.join(_PROGRAMS)}; this machine lacks "
             f"{' and '.join(missing)}. Install them (Debian: {_PACKAGES}), or draw without LaTeX"
         )
     from matplotlib.texmanager import TexManager  # noqa: PLC0415  creates a folder
@@ -191,6 +193,6 @@ def check() -> None:
         found = re.search(r"^! (.+)$", str(error), re.M)
         reason = clean(found[1] if found else "it cannot set a text", 200)
         raise InputError(
-            f"latex=True: LaTeX does not work on this machine: {reason} (Debian: install "
-            f"{_PACKAGES}), or draw without LaTeX"
+            f"text by LaTeX: LaTeX does not work on this machine: {reason} Install its packages "
+            f"(Debian: {_PACKAGES}), or draw without LaTeX"
         ) from None

@@ -227,8 +227,8 @@ def _wanted(name: str, width: str | float, latex: bool) -> Look:
     if name == "screen":
         if latex:
             raise InputError(
-                "latex=True is for the styles one-column and two-columns; the style screen has no "
-                "LaTeX"
+                "text by LaTeX is for the styles one-column and two-columns; the style screen has "
+                "no LaTeX"
             )
         return Look()
     return Look(name, inches, latex)

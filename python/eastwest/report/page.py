@@ -20,9 +20,6 @@ from markupsafe import Markup
 
 from eastwest.errors import InputError
 from eastwest.files import write_whole
-from eastwest.plot.charts import overview
-from eastwest.plot.picture import check, save
-from eastwest.plot.style import style
 from eastwest.report.draw import Chart
 from eastwest.results import Result
 from eastwest.traces.form import ABOUT
@@ -101,13 +98,6 @@ def _trace_page(folder: Path) -> str:
         return mpi_page(str(folder), about)
     with open_trace(folder) as trace:
         return description_page(describe(trace))
-
-
-def write_picture(result: Result, out: Path) -> None:
-    """Write an overview picture of a result to ``out``: PNG, SVG or PDF by the file's ending."""
-    check(out)
-    with style():
-        save(overview(result), out)
 
 
 def write_text(target: Path, text: str) -> None:
