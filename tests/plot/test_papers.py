@@ -207,9 +207,9 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
 def drawn(axes: Axes) -> Iterator[list[Floats]]:
     """Yield for each series of a panel arrays of which one must be in the numbers of the figure."""
     for line in axes.lines:
-        x, y = (np.asarray(data, float) for data in (line.get_xdata(), line.get_ydata()))
-        if len(x) > 2 and line.get_marker() not in ("_", "|", "D"):
-            yield [x, y, x[:-1], y[:-1], 1 - 10.0**-x]
+        y = np.asarray(line.get_ydata(), float)
+        if len(y) > 2 and line.get_marker() not in ("_", "|", "D"):
+            yield [y, y[:-1]]
     for patch in axes.patches:
         if isinstance(patch, StepPatch):
             values, _, base = patch.get_data()
