@@ -35,6 +35,8 @@ _DASHES: tuple[Any, ...] = (
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
 #: Factor from widths of lines on a screen to those in a paper, and size of markers in points.
 _THINNER, _MARK, _LEAST_MARK = 0.65, 3.0, 2.5
+#: Number of markers on a curve of many points.
+_MARKS = 8
 #: Opacity up to which an area is a band around a line, and has no hatching.
 _BAND = 0.5
 #: Greatest share of the width of a figure for the labels of the rows of a panel.
@@ -152,10 +154,12 @@ def _line(line: Line2D, several: bool) -> None:
         return
     if line.get_marker() in ("o", "."):
         line.set_marker(_MARKERS[number])
-    elif not drawn and len(np.asarray(line.get_xdata())) > 2:
+    elif not drawn and np.size(line.get_xdata()) > 2:
+        step = max(1, np.size(line.get_xdata()) // _MARKS)
         line.set_marker(_MARKERS[number])
         line.set_markersize(_MARK)
-        line.set_markevery((0.04 + 0.03 * number, 0.25))
+        # Markers of curves that are close to each other are at different points.
+        line.set_markevery((step * number // len(_MARKERS), step))
 
 
 def _area(area: Patch | Collection, several: bool) -> None:

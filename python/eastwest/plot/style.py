@@ -18,6 +18,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
@@ -169,8 +170,12 @@ class Look:
 
     @property
     def final(self) -> Any:
-        """Settings of matplotlib for a finished figure, and for the additions of users."""
-        return {**self.settings, **(_LATEX_SETTINGS if self.latex else {})}
+        """Settings of matplotlib for a finished figure, and for figures and additions of users."""
+        if not self.is_paper:
+            return self.settings
+        of_users: dict[str, Any] = {"figure.figsize": (self.width, 0.6 * self.width)}
+        of_users |= {"axes.prop_cycle": cycler(color=PAPER)}
+        return {**self.settings, **of_users, **(_LATEX_SETTINGS if self.latex else {})}
 
 
 _SCREEN = Look()
