@@ -463,11 +463,11 @@ READ = {
     **{source.removesuffix("{}"): sign for sign, source in latex._SIGNS.items()},
     r"\textbackslash": "\\", r"\textasciitilde": "~", r"\textasciicircum": "^",
     r"\textless": "<", r"\textgreater": ">", r"\textbar": "|", r"\textquotedbl": '"',
-    r"\textquotesingle": "'", r"\textasciigrave": "`",
+    r"\textquotesingle": "'",
 }  # fmt: skip
 TOKEN = re.compile(
-    r"(?P<math>\$[^$]*\$)|(?P<command>\\[A-Za-z]+)\{\}|\\(?P<escaped>[{}$&%#_ ])|"
-    r"(?P<empty>\{\})|(?P<plain>.)",
+    r"(?P<grave>\\`\{\})|(?P<math>\$[^$]*\$)|(?P<command>\\[A-Za-z]+)\{\}|"
+    r"\\(?P<escaped>[{}$&%#_ ])|(?P<empty>\{\})|(?P<plain>.)",
     re.S,
 )
 
@@ -476,7 +476,9 @@ def printed(source: str) -> str:
     """Return the text that LaTeX prints for a source of `escape`; fail at an active character."""
     text = ""
     for token in TOKEN.finditer(source):
-        if token["math"] or token["command"]:
+        if token["grave"]:
+            text += "`"
+        elif token["math"] or token["command"]:
             text += READ[token["math"] or token["command"]]
         elif token["escaped"]:
             text += token["escaped"]

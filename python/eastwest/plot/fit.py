@@ -59,7 +59,7 @@ def fit(figure: Figure, look: Look) -> None:
         _distinguish(axes)
     titled = _titles(figure)
     grown = sum([_legend_of(axes) for axes in figure.axes if axes.get_legend() is not None])
-    grown += sum([_legend_below(figure, legend) for legend in figure.legends])
+    grown += sum([_legend_below(figure, legend) for legend in list(figure.legends)])
     for axes in titled:
         _wrap_title(axes)
     figure.set_figheight(figure.get_figheight() + grown / _POINTS)
@@ -220,21 +220,22 @@ def _legend_of(axes: Axes) -> float:
 
 def _legend_below(figure: Figure, old: Legend) -> float:
     """Put the legend of a figure below its panels; return its height in points."""
-    labels = [text.get_text() for text in old.get_texts()]
     found = {
         label: handle
         for axes in reversed(figure.axes)
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    old.remove()
+    labels = [text.get_text() for text in old.get_texts() if text.get_text() in found]
+    legends = [old]
 
     def made(columns: int) -> Legend:
-        for each in figure.legends:
-            each.remove()
-        return figure.legend(
+        legends.pop().remove()
+        drawn = figure.legend(
             [found[label] for label in labels], labels, ncols=columns,
             loc="outside lower center", borderpad=0.2,
         )  # fmt: skip
+        legends.append(drawn)
+        return drawn
 
     return _narrow(made, labels, figure.bbox.width)
 

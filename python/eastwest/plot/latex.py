@@ -41,7 +41,7 @@ _COMMANDS = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
     "'": r"\textquotesingle{}",
-    "`": r"\textasciigrave{}",
+    "`": r"\`{}",
     "-": "-{}",
     ",": ",{}",
     "?": "?{}",
