@@ -41,6 +41,8 @@ _MARKS = 8
 _BAND = 0.5
 #: Greatest share of the width of a figure for the labels of the rows of a panel.
 _LABELS = 0.4
+#: Share of the width of a figure from which a panel has no neighbour.
+_HALF = 0.6
 #: Space in points between neighbouring tick labels, and at the edges of a figure.
 _GAP, _EDGE = 2.0, 2.0
 _POINTS = 72.0
@@ -58,8 +60,14 @@ def fit(figure: Figure, look: Look) -> None:
     for axes in figure.axes:
         _distinguish(axes)
     titled = _titles(figure)
-    grown = sum([_legend_of(axes) for axes in figure.axes if axes.get_legend() is not None])
-    grown += sum([_legend_below(figure, legend) for legend in list(figure.legends)])
+    below = list(figure.legends)
+    own = [axes for axes in figure.axes if axes.get_legend() is not None]
+    if len(own) == 1 and _share(own[0]) < _HALF:
+        # The only legend of panels side by side is for all of them.
+        below += [legend for axes in own if (legend := axes.get_legend()) is not None]
+        own = []
+    grown = sum([_legend_of(axes) for axes in own])
+    grown += sum([_legend_below(figure, legend) for legend in below])
     for axes in titled:
         _wrap_title(axes)
     figure.set_figheight(figure.get_figheight() + grown / _POINTS)
@@ -188,16 +196,21 @@ def _titles(figure: Figure) -> list[Axes]:
     return []
 
 
+def _share(axes: Axes) -> float:
+    """Return the width of the place of a panel as a share of the width of its figure."""
+    place = axes.get_subplotspec()
+    return 1.0 if place is None else float(place.get_position(axes.figure).width)  # type: ignore[arg-type]
+
+
 def _wrap_title(axes: Axes) -> None:
     """Break the title of a panel into lines, and place it above a legend that is above the axes."""
     title = axes.get_title(loc="left")
-    share = axes.get_subplotspec().get_position(axes.figure).width  # type: ignore[union-attr, arg-type]
     legend = axes.get_legend()
     pad = 3.0
     if legend is not None:
         pad += _points(axes.figure, legend.get_window_extent().height)
     made = axes.set_title(title, pad=pad)
-    _wrap(made, 0.85 * share * axes.figure.bbox.width)
+    _wrap(made, 0.85 * _share(axes) * axes.figure.bbox.width)
 
 
 def _legend_of(axes: Axes) -> float:
@@ -214,8 +227,7 @@ def _legend_of(axes: Axes) -> float:
             bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, borderpad=0.2,
         )  # fmt: skip
 
-    share = axes.get_subplotspec().get_position(axes.figure).width  # type: ignore[union-attr, arg-type]
-    return _narrow(made, labels, share * axes.figure.bbox.width)
+    return _narrow(made, labels, _share(axes) * axes.figure.bbox.width)
 
 
 def _legend_below(figure: Figure, old: Legend) -> float:
