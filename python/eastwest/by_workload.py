@@ -155,8 +155,8 @@ def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.D
     """Return frames of the intervals (``from_s``, ``to_s``) in which a workload is active, by name.
 
     The names are ``W`` for workload W and, if its flows belong to jobs, ranks or rounds, ``W/P``
-    for the time while its flows of purpose P are in progress. The result is empty for a workload with exchanges
-    or transactions. ``rows`` are the frames that ``units`` returns.
+    for the time while its flows of purpose P are in progress. The result is empty for a workload
+    with exchanges or transactions. ``rows`` are the frames that ``units`` returns.
     """
     own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
     if own["exchanges"].height or own["transactions"].height:

@@ -120,9 +120,9 @@ def slowest(result: Result | str | Path, top: int) -> Story:
     told = Story(
         "slowest",
         "",
-        f"What is worth explaining in {evidence.result.path}",
+        f"Slow flows and jobs of {evidence.result.path}",
         f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
-        "For the story of one: eastwest explain RUN flow|exchange|job|task|connection|program ID",
+        "To explain one of them: eastwest explain RUN flow|exchange|job|task|connection|program ID",
     )
     recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
     found: dict[str, list[dict[str, Any]]] = {}
