@@ -85,8 +85,8 @@ _SAYS = {
 #: Ending of the names of numbers that were added to a claim after its first full run.
 _LATER = "(later)"
 _LATER_MEANS = (
-    f"*{_LATER}* in the name of a number: the number, or a narrower band for an earlier number, was "
-    "added after the first full run of the claim."
+    f"*{_LATER}* in the name of a number: the number, or a narrower band for an earlier number, "
+    "was added after the first full run of the claim."
 )
 
 _STUDY_HEAD = f"""\
