@@ -147,7 +147,7 @@ deadline = "1 s"
     assert note.startswith("no flow of search was in progress during the shuffle of hadoop (")
     page = write_report([apart.path], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "No flow of search was in progress during the shuffle of hadoop" in page
-    begin_s = apart.flows.filter(pl.col("purpose") == "shuffle")["start_s"].min()
+    begin_s = float(apart.flows.filter(pl.col("purpose") == "shuffle")["start_s"].sort()[0])
     together = ew.run(
         scenario, set={"workload.search.start": f"{begin_s} s"}, out=tmp_path / "together"
     )
