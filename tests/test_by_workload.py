@@ -176,8 +176,18 @@ def test_a_lost_handshake_does_not_change_what_is_shown_for_the_service() -> Non
     assert quick["while"]["sort/shuffle"]["web"] == slow["while"]["sort/shuffle"]["web"]
 
 
-def measures(idle_s: float) -> dict[str, Any]:
-    """Return the measures of a shuffle of 1 s, then ``idle_s`` without flows, beside a service."""
+def test_a_job_that_did_not_finish_has_the_times_of_its_purposes() -> None:
+    """Without a finished job, the workload is active while its complete flows are in progress."""
+    done, cut = measures(1.0), measures(1.0, jobs=0)
+    assert list(cut["while"]) == ["sort", "sort/shuffle"]
+    assert cut["while"]["sort/shuffle"] == done["while"]["sort/shuffle"]
+
+
+def measures(idle_s: float, jobs: int = 1) -> dict[str, Any]:
+    """Return the measures of a shuffle of 1 s, then ``idle_s`` without flows, beside a service.
+
+    ``jobs`` is the number of finished jobs, 0 or 1.
+    """
     rows = []
     for number in range(int((1.0 + idle_s) * 1000)):
         start = number / 1000
@@ -188,10 +198,10 @@ def measures(idle_s: float) -> dict[str, Any]:
     rows.append(("sort", "shuffle", 90_000, 2, 3, 0.0, 1.0, 1, 0))
     end = 1.0 + idle_s
     empty = {name: formats.empty(name).lazy() for name in by_workload.TABLES}
-    jobs = pl.DataFrame(
+    finished = pl.DataFrame(
         {"workload": ["sort"], "submitted_s": [0.0], "finished_s": [end], "runtime_s": [end]}
-    )
-    tables = {**empty, "flows": flows(*rows), "jobs": jobs.lazy()}
+    ).head(jobs)
+    tables = {**empty, "flows": flows(*rows), "jobs": finished.lazy()}
     return by_workload.measured(tables, end + 1.0, {})
 
 

@@ -154,9 +154,9 @@ def _activity(rows: Mapping[str, pl.DataFrame]) -> dict[str, tuple[float, float]
 def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.DataFrame]:
     """Return frames of the intervals (``from_s``, ``to_s``) in which a workload is active, by name.
 
-    The names are ``W`` for workload W and, if it has jobs, ranks or rounds, ``W/P`` for the time
-    while its flows of purpose P are in progress. The result is empty for a workload with exchanges
-    or transactions. ``rows`` are the frames that ``units`` returns.
+    The names are ``W`` for workload W and, if its flows belong to jobs, ranks or rounds, ``W/P``
+    for the time while its flows of purpose P are in progress. The result is empty for a workload
+    with exchanges or transactions. ``rows`` are the frames that ``units`` returns.
     """
     own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
     if own["exchanges"].height or own["transactions"].height:
@@ -165,8 +165,10 @@ def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.D
     if unit is None:
         return {}
     found = {workload: busy(own[unit])}
-    if unit != "flows":
-        for (purpose,), flows in sorted(own["flows"].group_by("purpose"), key=lambda each: each[0]):
+    for (purpose,), flows in sorted(own["flows"].group_by("purpose"), key=lambda each: each[0]):
+        # Flows of other purposes than "flow" belong to a job, round or rank, also if none is
+        # complete.
+        if unit != "flows" or purpose != "flow":
             found[f"{workload}/{purpose}"] = busy(flows)
     return found
 

@@ -21,7 +21,7 @@ from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
 from eastwest.interrupts import FinishedInterrupt
 from eastwest.memory import Watched
-from eastwest.notes import host_cores
+from eastwest.notes import host_cores, no_overlap
 from eastwest.progress import RunWords, watched
 from eastwest.results import Result, TargetFolder, frame, pick, write_result
 from eastwest.unfinished import Keeper
@@ -252,6 +252,7 @@ def measured(
     summary["notes"] += _of_mechanisms(summary)
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []
+    summary["notes"] += no_overlap.of_run(tables["flows"], summary, raw["scenario_toml"])
     if "transactions" in source.text:
         from eastwest.observe.kept_account import of_run  # noqa: PLC0415  few runs have spans
 

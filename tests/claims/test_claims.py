@@ -1206,7 +1206,7 @@ def test_pages_count_one_claim_and_have_no_empty_table(papers: Path) -> None:
     assert "Left open" not in pages(papers)
     claims = [record.Record(load(path), None)] * 2
     assert [*page._verdict_counts(claims)] == [
-        "Of 2 claims 0 hold and 0 differ; 2 were not run."
+        "2 claims: 0 hold, 0 differ, 2 were not run."
     ]  # fmt: skip
     rewrite(papers, ("low = 20", "low = 99"))
     assert invoke("--record")[0] == 1

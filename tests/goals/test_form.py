@@ -223,6 +223,13 @@ def test_goals_know_the_numbers_of_applications(measure: str, near: str | None) 
         assert problems[0]["hint"] == near
 
 
+def test_goals_may_name_an_application_that_is_off() -> None:
+    goals = (
+        '[goal]\n"applications.search.query_us.p99" = "< 1 ms"\n"search.fct_us.p99" = "< 1 ms"\n'
+    )
+    assert ew.check(APPLICATIONS + goals, {"workload.search.off": True}) == []
+
+
 def test_a_wrong_number_of_an_application_lists_the_right_ones() -> None:
     goal = '"applications.search.store.counters.missed" = "minimal"'
     (problem,) = ew.check(f"{APPLICATIONS}[goal]\n{goal}\n")

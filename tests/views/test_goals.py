@@ -146,6 +146,14 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     assert goals.of_sweep({}, NAMED) == [] and goals.states({}) == {}
 
 
+def test_the_margin_of_several_limits_is_the_least_one_that_is_known() -> None:
+    """A limit of 0 has no relative margin, and is named only if its state is the worst."""
+    table = {"m_us": "< 100 us", "l_us": "< 10 us", "missed": "<= 0"}
+    rows = [{"m_us": 50.0 + seed / 100, "l_us": 9.0, "missed": 0.0} for seed in range(3)]
+    runs = {0: rows, 1: [row | {"missed": 4.0} for row in rows]}
+    assert goals.states(summary(table, runs)) == {0: "met, 10 % below the limit", 1: "missed"}
+
+
 def test_a_sentence_tells_from_which_value_on_the_goal_is_met() -> None:
     def said(*values: str) -> str:
         """Return the values that meet the goal of lines such as ``mmx``: two met, one missed."""

@@ -56,7 +56,7 @@ pub enum BondMode {
 /// ([`BondMode::Lacp`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum XmitHashPolicy {
-    /// Addresses and ports: connections of two hosts use different cards.
+    /// Addresses and ports: the hash of each connection chooses its card.
     #[default]
     Layer34,
     /// Addresses: all connections of two hosts use one card.
@@ -109,7 +109,7 @@ impl CardsConfig {
                 (
                     "layer3+4",
                     XmitHashPolicy::Layer34,
-                    "addresses and ports: each connection has its own card",
+                    "addresses and ports: the hash of each connection chooses its card",
                 ),
                 (
                     "layer2+3",

@@ -17,9 +17,10 @@ from eastwest.claims.profiles import profiles_of
 from eastwest.claims.readings import FILE as READINGS
 from eastwest.claims.readings import readings_of
 from eastwest.claims.record import Record, folder_of, read
-from eastwest.claims.spec import Claim, load
+from eastwest.claims.spec import Claim, Explanation, load
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_EXPLAINED, NOT_RUN, UNDECIDED, number
 from eastwest.files import write_whole
+from eastwest.units import plural
 
 #: Name of the index in the folder of the studies. Where this folder has a ``README.md`` that was
 #: written by hand, the index has the name ``STUDY_PAGE``.
@@ -30,10 +31,11 @@ STUDY_PAGE = "CLAIMS.md"
 #: Text before the table that counts claims; it explains the numbers in parentheses and the sums.
 _CLASSES = (
     "The table counts claims by study and reading. In parentheses, claims that differ are counted "
-    "by the class of the difference. If a claim has no class under another reading, the table "
-    "gives its verdict under the best-supported one. A claim has several classes if its "
-    "numbers differ for different reasons. It then counts under each class, so the classes of a "
-    "line can add up to more than *differ*."
+    "by the class of the difference. Under a reading other than the best-supported "
+    "one, a claim that differs can have no class; the table then has its verdict under the "
+    "best-supported reading. A claim has several classes if its numbers differ for different "
+    "reasons. It then counts under each class, so the classes of a line can add up to more than "
+    "*differ*."
 )
 
 #: Sentence in each page that this module writes; a page without it was written by hand.
@@ -49,13 +51,15 @@ _HEAD = f"""\
 
 This page compares published results, and measurements of Linux, with results of Eastwest. Each \
 claim is a small file with its source, its scenarios, the parameters that the source leaves open, \
-and the band in which the measured value must lie. {{committed}}A \
+and the band in which the simulated value must lie. {{committed}}A \
 *reading* is one full set of the parameters that the source leaves open. Each study has one or \
 more readings, best supported first; every claim runs under each. The best-supported reading gives \
-the verdict. {{guide}} describes how to run, read and add claims. The id of a claim, such as \
-`incast/F4`, begins with the source and not with the folder of the study: several studies can \
-share a source{{ids}}. In most ids, F, T, C and S with a number refer to a figure, a table, a \
-conclusion and a statement of a section or chapter of the source; other ids are names.
+the verdict. {{guide}} describes how to run, read and add claims, and defines the classes of \
+differences and *by construction*. The simulated numbers of each claim are on the page of its \
+study. The id of a claim, such as `incast/F4`, begins with the source and not with the folder of \
+the study: several studies can share a source{{ids}}. In most ids, F, T, C and S with a number \
+refer to a figure, a table, a conclusion and a statement of a section or chapter of the source; \
+other ids are names.
 """
 #: Texts of the index for studies in Eastwest's repository; ``_OTHERS`` has the texts for studies of
 #: users. Only the Git history of Eastwest shows that bands were committed before results.
@@ -77,6 +81,13 @@ _SAYS = {
     UNDECIDED: ("is undecided", "are undecided"),
     NOT_RUN: ("was not run", "were not run"),
 }
+
+#: Ending of the names of numbers that were added to a claim after its first full run.
+_LATER = "(later)"
+_LATER_MEANS = (
+    f"*{_LATER}* in the name of a number: the number, or a narrower band for an earlier number, "
+    "was added after the first full run of the claim."
+)
 
 _STUDY_HEAD = f"""\
 *{_MADE} `eastwest claims CLAIM --out FOLDER` draws a claim's figure as PNG, \
@@ -102,14 +113,18 @@ def texts(papers: Path) -> dict[Path, str]:
     index = [head, *_verdict_counts(records)]
     if measured and len(measured) < len(records):
         published = [record for record in records if not record.claim.is_measurement]
-        index += ["", f"Published results: {_counted(published)}.", ""]
-        index.append(f"Measurements that were made for these claims: {_counted(measured)}.")
+        index += ["", f"{_claims(published)} about published results: {_counted(published)}.", ""]
+        index.append(
+            f"{_claims(measured)} about measurements that were made for them: {_counted(measured)}."
+        )
     index += ["", _CLASSES, "", *_counts(records, others, variants)]
     pages = {}
     for study, members in _by_study(records).items():
         index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
         lines = [f"# Claims: {_title(study)}", "", _STUDY_HEAD, ""]
         lines += [*_verdict_counts(members), "", *_overview(members, others)]
+        if any(_LATER in part.name for record in members for part in record.claim.metrics):
+            lines += ["", _LATER_MEANS]
         for record in members:
             lines += ["", *_section(record, others[record.claim.id])]
         lines += _readings(study)
@@ -146,8 +161,8 @@ def _links(study: Path) -> Iterator[str]:
 
 
 def _list(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the lines of a Markdown table of claims: link, statement, reference and verdict."""
-    yield "| claim | statement | reference | verdict |"
+    """Yield the lines of a Markdown table of claims: link, statement, published text, verdict."""
+    yield "| claim | statement | published or measured | verdict |"
     yield "|---|---|---|---|"
     for record in records:
         link = (
@@ -276,26 +291,29 @@ def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
     if len(records) == 1:
         yield f"The claim {_SAYS[records[0].verdict][0]}."
         return
-    yield f"Of {_counted(records)}."
+    yield f"{_claims(records)}: {_counted(records)}."
 
 
 def _counted(records: Sequence[Record]) -> str:
-    """Return as text how many of several claims hold, differ, are undecided and were not run.
-
-    The text follows the word *Of*: ``5 claims 3 hold and 2 differ``.
-    """
+    """Return how many claims hold, differ, are undecided and were not run: ``3 hold, 2 differ``."""
     counts = Counter(record.verdict for record in records)
-    said = {word: f"{counts[word]} {_SAYS[word][counts[word] != 1]}" for word in _SAYS}
-    rest = "".join(f"; {said[word]}" for word in (UNDECIDED, NOT_RUN) if counts[word])
-    return f"{len(records)} claims {said[HOLDS]} and {said[DIFFERS]}{rest}"
+    shown = [word for word in _SAYS if counts[word] or word in {HOLDS, DIFFERS}]
+    return ", ".join(f"{counts[word]} {_SAYS[word][counts[word] != 1]}" for word in shown)
+
+
+def _claims(records: Sequence[Record]) -> str:
+    return plural(len(records), "claim")
 
 
 def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table of claims: link, reference, numbers, verdicts.
+    """Yield the lines of a Markdown table of claims: link, published text, numbers, verdicts.
 
     ``others`` has the records under other readings and TCP profiles, by the id of the claim.
     """
-    yield "| claim | reference | simulated | verdict | under other readings, with other TCPs |"
+    yield (
+        "| claim | published or measured | simulated | verdict | "
+        "under other readings, with other TCPs |"
+    )
     yield "|---|---|---|---|---|"
     for record in records:
         content = record.content if record.current else None
@@ -334,7 +352,7 @@ def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
         yield f"**Not run**{changed}. `eastwest claims {claim.id}` runs it."
         return
     content = record.content
-    yield "| | measured | band | |"
+    yield "| | simulated | band | |"
     yield "|---|---|---|---|"
     for part in content["metrics"]:
         band = part["band"]
@@ -354,7 +372,7 @@ def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
     yield ""
     results = folder_of(claim).relative_to(study).as_posix()
     yield (
-        f"{content['seeds']} seeds, reading `{claim.reading}`, TCP profile "
+        f"{plural(content['seeds'], 'seed')}, reading `{claim.reading}`, TCP profile "
         f"`{cell(content['profile'])}`, version "
         f"{cell(content['version'])}, {content['date']}: `eastwest claims {claim.id} --record`; "
         f"[JSON]({results}/{claim.name}.json), [CSV]({results}/{claim.name}.csv)."
@@ -388,7 +406,7 @@ def _other_verdicts(record: Record, others: Sequence[Record]) -> Iterator[str]:
         name = cell(_label(other.claim))
         kept = f"{folder_of(other.claim).relative_to(study).as_posix()}/{record.claim.name}"
         links = f"[JSON]({kept}.json), [CSV]({kept}.csv)"
-        verdicts.append(f"`{name}`: {content['seeds']} seeds, {content['date']}; {links}")
+        verdicts.append(f"`{name}`: {plural(content['seeds'], 'seed')}, {content['date']}; {links}")
         if other.verdict == DIFFERS:
             verdicts += [f"`{name}`: {text}" for text in _other_reasons(other, content)]
     yield ""
@@ -415,10 +433,12 @@ def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
     found = any(each["borne_out"] and each.get("class") != NOT_EXPLAINED for each in explanations)
     yield "Explanations:" if found else "Attempts to explain it:"
     yield ""
+    texts = {_key_of(each): each.text for each in record.claim.explanations}
     for explained in explanations:
+        text = texts.get(_stored_key(explained), explained["text"])
         doubt = "" if explained["borne_out"] else " **The runs do not confirm this.**"
         kind = f"*{explained['class'].capitalize()}.* " if explained.get("class") else ""
-        yield f"- {kind}{_with_numbers(explained['text'], explained['metrics'])}{doubt}"
+        yield f"- {kind}{_with_numbers(text, explained['metrics'])}{doubt}"
 
 
 def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
@@ -427,14 +447,20 @@ def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
     ``content`` is the stored result. It lacks the explanations of metrics that hold under this
     reading or TCP; they were not run.
     """
-    stored = {
-        (*each["of"], *(metric["name"] for metric in each["metrics"])): each["metrics"]
-        for each in content["explanations"]
-    }
+    stored = {_stored_key(each): each["metrics"] for each in content["explanations"]}
     for explanation in record.claim.explanations:
-        key = (*explanation.of, *(metric.name for metric in explanation.metrics))
-        if key in stored:
+        if (key := _key_of(explanation)) in stored:
             yield _with_numbers(explanation.text, stored[key])
+
+
+def _key_of(explanation: Explanation) -> tuple[str, ...]:
+    """Return the names of the metrics that are explained, and of the explanation's metrics."""
+    return (*explanation.of, *(metric.name for metric in explanation.metrics))
+
+
+def _stored_key(explained: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the key of :func:`_key_of` for an explanation in a stored result."""
+    return (*explained["of"], *(metric["name"] for metric in explained["metrics"]))
 
 
 def _with_numbers(text: str, metrics: Sequence[Mapping[str, Any]]) -> str:

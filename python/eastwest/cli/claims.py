@@ -56,7 +56,11 @@ def claims(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Use fewer seeds and points: all claims take minutes.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="Use fewer seeds and points: all claims take about half an hour of CPU time.",
+        ),
     ] = False,
     profiles: Annotated[
         list[str] | None,
@@ -273,5 +277,10 @@ def _show(console: Console, outcome: Outcome) -> None:
 def _tally(console: Console, outcomes: list[Outcome]) -> None:
     counted = {word: sum(o.verdict == word for o in outcomes) for word in _VERDICTS}
     parts = [f"{number} {word}" for word, number in counted.items() if number]
-    ending = "; a quick run: stored results are unchanged" if outcomes[0].quick else ""
-    console.print(f"{', '.join(parts)}{ending}", markup=False)
+    console.print(", ".join(parts), markup=False)
+    if outcomes[0].quick:
+        console.print(
+            "a quick run: fewer seeds and points, so that a verdict can differ from that of a full "
+            "run; stored results are unchanged",
+            markup=False,
+        )

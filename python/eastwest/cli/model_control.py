@@ -33,12 +33,14 @@ _MOST_POINTS = 5000
 _ROUND_TRIP = ("delay: round-trip time without a queue.",)
 _FEEDBACK = ("delay: time from the queue to the sources, and back to the queue.",)
 _MARGINS = (
-    "gain margin, phase margin: distance from oscillation, negative for an unstable loop; –: none.",
+    "gain margin, phase margin: distance from oscillation, negative for an unstable loop.",
+    "phase margin –: no limit, no additional delay makes this loop oscillate.",
     "period: period of the oscillation at the limit of stability, with a gain margin of 0 dB.",
 )
 _CYCLE = (
+    "lowest, highest: ends of the cycle of the queue; their difference is its amplitude.",
     "empty: share of the cycle in which the queue is empty.",
-    "period: period of the limit cycle, which exists with any step marking.",
+    "period: period of the cycle; –: all packets are marked, and the queue is constant.",
 )
 
 FlowsOption = Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows, such as 2,8.")]

@@ -181,9 +181,9 @@ def _parts(
     result.facts["parts_us"] = dict(parts)
     result.facts["timer_is_lower_bound"] = bool(bound)
     if divided is not None:
-        waited = f"{expired}, {span(parts[fate.TIMER] / 1e6)}{bound}"
+        waited = f"{expired}: {span(parts[fate.TIMER] / 1e6)}{bound}"
         said = [waited] * bool(waits) + [f"fast retransmit {repaired}"] * bool(repairs)
-        repair = f" ({', '.join(said)})" if said else ""
+        repair = f" ({'; '.join(said)})" if said else ""
         result.parts = divided.told(
             evidence, result.facts["src"], ahead.words if ahead else "", repair
         )

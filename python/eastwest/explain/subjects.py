@@ -131,7 +131,7 @@ def slowest(result: Result | str | Path, top: int) -> Story:
     told = Story(
         "slowest",
         "",
-        f"What is worth explaining in {evidence.result.path}",
+        f"Slow flows and jobs of {evidence.result.path}",
         f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
         "To explain one of them: eastwest explain RUN flow|exchange|job|task|connection|program ID",
     )

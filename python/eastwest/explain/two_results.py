@@ -151,13 +151,19 @@ def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: 
         return
     result.title += f": first different at {_when(first)}"
     share = percent(first.since_s / found.until_s) if found.until_s > 0 else "–"
-    exact = ""
-    if first.since_s > found.same_until_s:
-        exact = f", and the tables with exact times up to {first.since_s:.9f} s"
+    exact_s = min((each.since_s for each in found.tables if each.is_exact), default=found.until_s)
+    same = f"Up to {found.same_until_s:.9f} s all tables of both results are equal"
+    if found.same_until_s <= 0 < exact_s:
+        share = percent(exact_s / found.until_s)
+        same = (
+            f"Sampled tables differ in their first interval; tables with exact times are equal up "
+            f"to {exact_s:.9f} s"
+        )
+    elif first.since_s > found.same_until_s:
+        same += f", and the tables with exact times up to {first.since_s:.9f} s"
     result.summary = (
-        f"Up to {found.same_until_s:.9f} s all tables of both results are equal{exact}: {share} of "
-        f"the shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the "
-        f"table {first.kind.table} ({first.kind.time})."
+        f"{same}: {share} of the shorter run ({span(ends[0])} and {span(ends[1])}). The first "
+        f"difference is in the table {first.kind.table} ({first.kind.time})."
     )
     lines = []
     for each, name, rows in zip(both, names, first.only, strict=True):

@@ -291,6 +291,8 @@ class _Names:
     applications: Mapping[str, core.Declared]
     #: Whether the runs simulate flows and no packets.
     is_flow: bool = False
+    #: Names of the workloads that are switched off, which ``applications`` does not have.
+    off: frozenset[str] = frozenset()
 
     @staticmethod
     def of(resolved: str, applications: Mapping[str, core.Declared]) -> _Names:
@@ -306,7 +308,8 @@ class _Names:
             if (part not in _OF_SOME or _OF_SOME[part] & there)
             and not (flow and part in OF_PACKETS)
         )
-        return _Names(kinds, tuple(parts), applications, flow)
+        off = frozenset(str(each["name"]) for each in workloads if each.get("off"))
+        return _Names(kinds, tuple(parts), applications, flow, off)
 
     def problem(self, measure: str) -> Problem | None:
         """Return the problem (with the nearest name) of a measure that cannot exist; else None."""
@@ -367,10 +370,15 @@ class _Names:
         return _problem(f"goal.{measure}", None, message, hint)
 
     def _wrong_application(self, measure: str) -> Problem | None:
-        """Return the problem of a measure that no application of the scenario has, or None."""
+        """Return the problem of a measure that no application of the scenario has, or None.
+
+        Goals may name workloads that are off: a sweep can switch them on at some of its points.
+        """
         path = f"goal.{measure}"
         own = measure.partition(".")[2]
         named = [each for each in self.applications if own.startswith(f"{each}.")]
+        if not named and any(own.startswith(f"{each}.") for each in self.off):
+            return None
         if not named:
             shown = ", ".join([*self.applications][:8]) or "this scenario has none"
             message = (

@@ -2,8 +2,8 @@
 
 Each module has one kind of note that needs only the summary. ``NOTES`` lists these kinds. The notes
 of a run in the terminal and in ``summary.json``, and the verdicts of its page, follow from
-``NOTES``. Notes that need tables of the run (``few_flows``, ``host_cores``) or its scenario are not
-in the list.
+``NOTES``. Notes that need tables of the run (``few_flows``, ``host_cores``, ``no_overlap``) or its
+scenario are not in the list.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import polars as pl
 from eastwest import fidelity, notes, units
 from eastwest.deadlock import deadlock
 from eastwest.few_flows import few_flows
-from eastwest.notes import host_cores
+from eastwest.notes import host_cores, no_overlap
 from eastwest.report import energy, words
 from eastwest.results import pick
 from eastwest.views import transports
@@ -43,6 +43,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_bottleneck(facts),
         *_oversubscription(facts),
         *_few_flows(facts),
+        *(("look", as_sentence(note)) for note in _no_overlap(facts)),
     ]
     saved = energy.sentence(facts)
     if saved is not None:
@@ -275,6 +276,14 @@ def _oversubscription(facts: Facts) -> Iterator[Verdict]:
 
 def _host_cores(facts: Facts) -> list[str]:
     return host_cores.of_run(facts.result.summary, facts.links)
+
+
+def _no_overlap(facts: Facts) -> list[str]:
+    try:
+        scenario = facts.result.scenario
+    except (OSError, ValueError):  # a damaged folder
+        return []
+    return no_overlap.of_run(facts.flows.lazy(), facts.result.summary, scenario)
 
 
 def _few_flows(facts: Facts) -> Iterator[Verdict]:

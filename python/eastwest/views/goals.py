@@ -283,10 +283,14 @@ def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the limit that decides the state of a point of a sweep.
 
     The result is the limit with the worst state; among equal states, the limit with the least
-    margin. Returns None without limits.
+    margin. A limit of 0 has no margin and comes after them. Returns None without limits.
     """
     order = {MISSED: 0, UNDECIDED: 1, MET: 2}
-    return min(point["limits"], key=lambda c: (order[c["state"]], c["margin"] or 0.0), default=None)
+    ranks = {
+        number: (order[cell["state"]], cell["margin"] is None, cell["margin"] or 0.0)
+        for number, cell in enumerate(point["limits"])
+    }
+    return point["limits"][min(ranks, key=ranks.__getitem__)] if ranks else None
 
 
 def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:

@@ -19,7 +19,13 @@ _MOST_CLASSES = 2
 #: Maximum number of settings of ``--set`` in a summary, and of characters of each.
 _MOST_SETTINGS, _LONGEST_SETTING = 6, 100
 #: Counters of ``tcp`` that the text shows, in this order; an event counts in one of them only.
-_TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes")
+_TCP = {
+    "retransmits": "retransmit",
+    "fast_recoveries": "fast recovery",
+    "timeouts": "timeout",
+    "ecn_reductions": "ecn reduction",
+    "probes": "probe",
+}
 _MOST_CAUSES = 2
 #: Measures of workloads that only the row of the workload shows.
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
@@ -312,11 +318,11 @@ def tcp_counters(tree: Any) -> str:
     ``tree`` is ``tcp`` of the summary.
     """
     parts = []
-    for key in _TCP:
+    for key, one in _TCP.items():
         value = pick(tree, key)
         if not value:
             continue
-        part = f"{count(value)} {key.replace('_', ' ')}"
+        part = plural(value, one, key.replace("_", " "))
         causes = tree.get("timeout_causes") if key == "timeouts" else None
         if isinstance(causes, Mapping) and any(causes.values()):
             named = {timeouts.short(str(cause)): n for cause, n in causes.items()}

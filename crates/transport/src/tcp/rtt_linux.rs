@@ -3,9 +3,10 @@
 //! There are four differences from RFC 6298. Samples are whole microseconds, SRTT is stored in
 //! eighths and the mean deviation in quarters. A sample below SRTT that increases the deviation
 //! counts with an eighth of the gain, so that a decreasing RTT does not raise the timeout. The
-//! variation is the largest mean deviation within a window of data; at the end of a window with a
-//! smaller deviation, the variation decreases by a quarter of the difference. The minimum applies
-//! to this variation, not to the sum: RTO = SRTT + max(4·deviation, minimum).
+//! variation is four times the largest mean deviation within a window of data, and at least the
+//! minimum timeout; at the end of a window with a smaller deviation, the variation decreases by a
+//! quarter of the difference. So the minimum applies to the variation, not to the sum:
+//! RTO = SRTT + variation.
 
 use eastwest_types::{Packet, Span};
 use serde::{Deserialize, Serialize};

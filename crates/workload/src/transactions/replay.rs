@@ -313,7 +313,7 @@ impl Transactions {
         }
     }
 
-    /// Schedules steps of calls, each after its computing time.
+    /// Schedules each step of a call for the end of the computing time that precedes it.
     fn schedule(
         &mut self,
         now: Time,

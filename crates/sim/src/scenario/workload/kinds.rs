@@ -41,9 +41,13 @@ pub fn read_kind(s: &mut Section) -> Option<Kind> {
                 Kind::TeraSort,
                 "input : shuffle : output = 1 : 1 : 1, one replica of output",
             ),
-            ("sort", Kind::Sort, "1 : 1 : 1"),
-            ("search", Kind::Search, "640 : 0.033 : 0.033 (E-EON, table 4.2)"),
-            ("index", Kind::Index, "640 : 114 : 114 (E-EON, table 4.2)"),
+            ("sort", Kind::Sort, "input : shuffle : output = 1 : 1 : 1"),
+            (
+                "search",
+                Kind::Search,
+                "input : shuffle : output = 640 : 0.033 : 0.033 (E-EON, table 4.2)",
+            ),
+            ("index", Kind::Index, "input : shuffle : output = 640 : 114 : 114 (E-EON, table 4.2)"),
             ("wordcount", Kind::WordCount, "20 kB from each map, combined; 20 kB of output"),
             (
                 "shuffle",

@@ -56,7 +56,7 @@ impl CustomRouting for WayOut {
 
 /// Registers the mechanism under its name in scenarios; register further mechanisms here.
 pub fn add(all: &mut Mechanisms) {
-    all.routing("@NAME@", "by flow, unless much more waits there", Settings::read);
+    all.routing("@NAME@", "the path of the flow's hash, or a second path if many more packets wait for the first", Settings::read);
 }
 
 #[cfg(not(test))]

@@ -48,8 +48,12 @@ fn read_table(s: &mut Section) -> CoarseConfig {
         .range("1 ns", "250 ms"),
     );
     let parts = s.get(
-        key("fetch_parts", "Whether reduces fetch their input in parts instead of map by map.")
-            .value(true),
+        key(
+            "fetch_parts",
+            "Whether a reduce fetches its whole input in a few large parts (fetches) instead of one \
+             fetch for each map.",
+        )
+        .value(true),
     );
     let fetches = s.get(
         key(
