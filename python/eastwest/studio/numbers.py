@@ -41,7 +41,8 @@ def _places(kinds: dict[Steps, Any], found: Scan) -> dict[Steps, Steps]:
     The resolved lists may have more tables. Tables correspond if their names are equal, or if the
     numbers are and the text has no name.
     """
-    named, unnamed = {}, set()
+    named: dict[tuple[str | int, Any], Steps] = {}
+    unnamed: set[Steps] = set()
     for steps in found.tables:
         if len(steps) == 2 and isinstance(steps[1], int):
             name = found.value_of((*steps, "name"))
