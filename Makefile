@@ -35,6 +35,7 @@ docs: build $(BIN)/.test-tools ## Build the documentation site: site/index.html
 reference: build ## Write the reference pages that come from the code
 	@EASTWEST_WRITE_DOCS=1 cargo test --quiet --locked -p eastwest-sim --test scenario_errors
 	@$(BIN)/python tools/reference.py
+	@$(BIN)/python tools/lab_pages.py
 	@$(BIN)/python tools/shown.py
 	@$(BIN)/python tools/notebooks.py
 

@@ -53,7 +53,7 @@ def below(name: str, modules: tuple[str, ...]) -> bool:
         ("progress", ABOVE_VIEWS),
         ("notebook", ABOVE_VIEWS),
         ("studio", ("timeline", "paraver", "cli")),
-        ("report", ("explain", "timeline", "paraver", "studio", "cli")),
+        ("report", ("plot", "explain", "timeline", "paraver", "studio", "cli")),
     ],
 )
 def test_no_layer_imports_one_beside_or_above_it(package: str, forbidden: tuple[str, ...]) -> None:
@@ -66,19 +66,6 @@ def test_views_draw_nothing() -> None:
         assert not [name for name in names if name.split(".")[0] in {"matplotlib", "jinja2"}], (
             module
         )
-
-
-def test_pages_take_only_files_of_pictures_from_pictures() -> None:
-    allowed = {
-        "report/page.py": {
-            "eastwest.plot.charts.overview",
-            "eastwest.plot.picture.check",
-            "eastwest.plot.picture.save",
-            "eastwest.plot.style.style",
-        }
-    }
-    for module, names in imports_of("report").items():
-        assert {name for name in names if below(name, ("plot",))} <= allowed.get(module, set())
 
 
 def test_an_import_is_found_wherever_it_stands() -> None:

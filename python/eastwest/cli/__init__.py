@@ -37,7 +37,7 @@ app = group(
             "calibrate": "calibrate:command",
             "model": "model:app",
         },
-        "Published studies": {"claims": "claims:claims"},
+        "Published studies and exercises": {"claims": "claims:claims", "lab": "lab:app"},
         "Extend and test": {
             "new": "new:new",
             "drill": "drill:drill",

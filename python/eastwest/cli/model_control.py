@@ -14,7 +14,6 @@ from eastwest.cli.guard import fail, guarded
 from eastwest.cli.numbers import (
     CsvOption,
     FrameOption,
-    draw,
     put,
     quantity,
     several,
@@ -22,6 +21,7 @@ from eastwest.cli.numbers import (
     table_of,
 )
 from eastwest.cli.options import JsonArrayOption
+from eastwest.cli.pictures import draw, pictured
 from eastwest.cli.screen import console
 from eastwest.models import delay
 from eastwest.models.qcn import Qcn
@@ -58,6 +58,7 @@ ResponseOption = Annotated[
 
 
 @guarded
+@pictured("plot", "response")
 def red(
     flows: FlowsOption = "8,16,32",
     delays: DelayOption = "500 us,1 ms,2 ms,4 ms",
@@ -106,6 +107,7 @@ def red(
 
 
 @guarded
+@pictured("plot", "response")
 def dctcp(
     flows: FlowsOption = "2,8,32",
     delays: DelayOption = "100 us",
@@ -156,6 +158,7 @@ def dctcp(
 
 
 @guarded
+@pictured("plot", "response")
 def qcn(
     flows: FlowsOption = "2,10,50",
     delays: FeedbackOption = "50 us,100 us,200 us,400 us",
@@ -271,10 +274,10 @@ class Loop:
         if plot is not None:
             from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load
 
-            draw(over_points(self.title, rows), plot)
+            draw(lambda: over_points(self.title, rows), plot)
         put(rows, csv_file, as_json, self._print)
         if response is not None:
-            draw(self.over_time(*self.points[0]), response)
+            draw(lambda: self.over_time(*self.points[0]), response)
 
     def _print(self, rows: list[Row]) -> None:
         screen = console(wide=True)

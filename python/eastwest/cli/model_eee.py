@@ -12,8 +12,9 @@ import typer
 from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.numbers import CsvOption, draw, put, quantity, seconds
+from eastwest.cli.numbers import CsvOption, put, quantity, seconds
 from eastwest.cli.options import JsonArrayOption
+from eastwest.cli.pictures import draw, pictured
 from eastwest.cli.screen import console, headed
 from eastwest.models import eee
 from eastwest.units import percent, span
@@ -28,6 +29,7 @@ _FRAMES = (1500, 150)
 
 
 @guarded
+@pictured("plot")
 def model_eee(
     phy: Annotated[str, typer.Option(help=f"Transceiver: {', '.join(eee.PHYS)}.")] = "10GBASE-T",
     load: Annotated[
@@ -69,7 +71,8 @@ def model_eee(
         if plot is not None:
             from eastwest.plot.models import sleeping  # noqa: PLC0415  slow to load
 
-            draw(sleeping(_rows(policies, _FINE, frame_s, kind, sleep_power), phy), plot)
+            fine = _rows(policies, _FINE, frame_s, kind, sleep_power)
+            draw(lambda: sleeping(fine, phy), plot)
     except ValueError as error:
         fail(str(error))
     put(rows, csv_file, as_json, lambda rows: _print(rows, names, kind))

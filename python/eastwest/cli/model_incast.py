@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.numbers import CsvOption, draw, put, quantity, seconds
+from eastwest.cli.numbers import CsvOption, put, quantity, seconds
 from eastwest.cli.options import JsonArrayOption
+from eastwest.cli.pictures import draw, pictured
 from eastwest.cli.screen import console, headed
 from eastwest.models import incast as equations
 from eastwest.units import exact_size, rate, span
@@ -19,6 +20,7 @@ _SENDERS = "1,2,4,7,13,24,48"
 
 
 @guarded
+@pictured("plot")
 def incast(
     block: Annotated[
         str, typer.Option(metavar="SIZE,...", help="Payload that each server sends in a round, S.")
@@ -68,7 +70,7 @@ def incast(
     if plot is not None:
         from eastwest.plot.models import goodput  # noqa: PLC0415  slow to load
 
-        draw(goodput(rows), plot)
+        draw(lambda: goodput(rows), plot)
     used = (
         f"RTT {span(settings['rtt_s'])}, minimum timeout {span(settings['rto_s'])}, "
         f"link {rate(settings['link_bps'])}, buffer of a port {exact_size(room)}."

@@ -11,6 +11,7 @@ import typer
 from eastwest.cli.guard import fail, guarded
 from eastwest.cli.numbers import seconds, table_csv
 from eastwest.cli.options import JsonObjectOption, SetOption
+from eastwest.cli.pictures import draw, pictured
 from eastwest.cli.screen import console, headed
 from eastwest.cli.simulate import overrides
 from eastwest.files import write_whole
@@ -19,6 +20,7 @@ from eastwest.units import clean, count, percent, span
 
 
 @guarded
+@pictured()
 def loop(
     scenario: Annotated[str, typer.Argument(help="A scenario file or a shipped scenario.")],
     out: Annotated[
@@ -55,11 +57,11 @@ def loop(
     """Run a scenario unchanged, with a control loop in its queues, and with a predicting loop.
 
     The loop keeps the queue of each port at a set point by marking a share of packets. FOLDER gets
-    loop.png, loop.csv and the three runs. docs/guide/control.md has an example.
+    loop.png, loop.csv and the three runs, and with --numbers loop-picture.csv.
+    docs/guide/control.md has an example.
     """
     from eastwest.models import closed_loop  # noqa: PLC0415  slow to load
     from eastwest.plot.control import loops  # noqa: PLC0415
-    from eastwest.plot.picture import save  # noqa: PLC0415
 
     check_folder(out)
     interval_s, horizon_s, warm_up_s = (
@@ -87,7 +89,7 @@ def loop(
     for row in rows:
         del row["delay_us"]
     write_whole(out / "loop.csv", table_csv(rows).encode())
-    save(loops(cases, wanted), out / "loop.png")
+    draw(lambda: loops(cases, wanted), out / "loop.png", out / "loop-picture.csv")
     if as_json:
         typer.echo(json.dumps({"picture": str(out / "loop.png"), "cases": said}, allow_nan=False))
         return

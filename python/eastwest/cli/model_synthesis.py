@@ -12,7 +12,6 @@ from eastwest.cli.guard import fail, guarded
 from eastwest.cli.numbers import (
     CsvOption,
     FrameOption,
-    draw,
     put,
     quantity,
     several,
@@ -20,6 +19,7 @@ from eastwest.cli.numbers import (
     table_of,
 )
 from eastwest.cli.options import JsonArrayOption
+from eastwest.cli.pictures import draw, pictured
 from eastwest.cli.screen import console
 from eastwest.units import span
 
@@ -96,6 +96,7 @@ def _print_syntheses(rows: list[Row]) -> None:
 
 
 @guarded
+@pictured("plot")
 def horizon(
     delays: Annotated[
         str, typer.Option(metavar="TIME,...", help="Delay from each source to the queue.")
@@ -190,7 +191,7 @@ def horizon(
     if plot is not None:
         from eastwest.plot.control import horizons  # noqa: PLC0415  slow to load
 
-        draw(horizons(network, played), plot)
+        draw(lambda: horizons(network, played), plot)
     told_of = f"{steps} intervals, {covers:g} times {span(late_s)}"
     put(rows, csv_file, as_json, lambda rows: _print_horizons(rows, told_of))
 

@@ -112,10 +112,3 @@ def put(
         typer.echo(json.dumps(rows, allow_nan=False))
     else:
         show(rows)
-
-
-def draw(figure: Any, path: Path) -> None:
-    """Write a matplotlib figure to a file."""
-    from eastwest.plot.picture import save  # noqa: PLC0415  slow to load
-
-    save(figure, path)

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from eastwest.cli.guard import errors, fail, guarded
-from eastwest.cli.numbers import draw, seconds, table_csv
+from eastwest.cli.numbers import seconds, table_csv
 from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.pictures import draw, pictured
 from eastwest.cli.progress import Bar
 from eastwest.cli.screen import console, headed
 from eastwest.files import write_whole
@@ -30,6 +31,7 @@ _NAMES_SHOWN = 3
 
 
 @guarded
+@pictured("plot")
 def select(
     source: Annotated[
         str,
@@ -256,7 +258,7 @@ def _write(
     if plot is not None:
         from eastwest.plot.metrics import selection  # noqa: PLC0415  slow to load
 
-        draw(selection(found), plot)
+        draw(lambda: selection(found), plot)
 
 
 def _print(found: Selection, wanted: Wanted, rules: tuple[actuation.Rule, ...] | None) -> None:

@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from eastwest.cli.guard import guarded
+from eastwest.cli.pictures import draw, pictured, styled
 from eastwest.errors import InputError
 from eastwest.results import Result
 
 
 @guarded
+@pictured("png")
 def report(
     folders: Annotated[
         list[Path],
@@ -37,7 +39,7 @@ def report(
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write a self-contained HTML page about results, a sweep, an optimisation or a trace."""
-    from eastwest.report import write_picture, write_report  # noqa: PLC0415  slow to load
+    from eastwest.report import write_report  # noqa: PLC0415  slow to load
 
     if png is not None and folders[0].is_dir() and not (folders[0] / "flows.parquet").is_file():
         raise InputError(
@@ -46,7 +48,10 @@ def report(
         )
     page = write_report(folders, out)
     if png is not None:
-        write_picture(Result(folders[0]), png)
+        from eastwest.plot import overview  # noqa: PLC0415  slow to load
+
+        with styled():
+            draw(lambda: overview(Result(folders[0])), png)
         typer.echo(str(png))
     typer.echo(str(page))
     if open_page:

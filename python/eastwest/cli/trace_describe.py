@@ -14,6 +14,7 @@ from rich.text import Text
 from eastwest.cli.guard import guarded
 from eastwest.cli.lines import grid
 from eastwest.cli.options import JsonObjectOption
+from eastwest.cli.pictures import draw, pictured, styled
 from eastwest.cli.screen import console, headed
 from eastwest.cli.trace_input import (
     SeedOption,
@@ -40,6 +41,7 @@ PictureOption = Annotated[
 
 
 @guarded
+@pictured("png")
 def describe(
     trace: TraceArgument,
     page: PageOption = None,
@@ -52,7 +54,7 @@ def describe(
     The page has the pictures and tables; --json has every number, curves too. Definitions of all
     numbers: docs/mechanisms/workload-analysis.md.
     """
-    from eastwest.plot import picture, style, workload  # noqa: PLC0415  slow to load
+    from eastwest.plot import picture, workload  # noqa: PLC0415  slow to load
     from eastwest.report.page import write_text  # noqa: PLC0415
     from eastwest.report.trace import description_page  # noqa: PLC0415
     from eastwest.workload import describe as analysis  # noqa: PLC0415
@@ -68,8 +70,8 @@ def describe(
         made = made if isinstance(made, Mapping) else None
         write_text(page, description_page(described, quality, made))
     if png is not None:
-        with style.style():
-            picture.save(workload.overview(described), png)
+        with styled():
+            draw(lambda: workload.overview(described), png)
     if as_json:
         whole = analysis.as_json(described)
         whole["quality"] = analysis.as_json(quality)
@@ -80,6 +82,7 @@ def describe(
 
 
 @guarded
+@pictured("png")
 def compare(
     first: TraceArgument,
     second: Annotated[
@@ -96,7 +99,7 @@ def compare(
     The distances are Kolmogorov–Smirnov and Wasserstein for every quantity, and the energy distance
     for all quantities jointly.
     """
-    from eastwest.plot import picture, style, workload  # noqa: PLC0415  slow to load
+    from eastwest.plot import picture, workload  # noqa: PLC0415  slow to load
     from eastwest.report.page import write_text  # noqa: PLC0415
     from eastwest.report.trace import comparison_page, title_of  # noqa: PLC0415
     from eastwest.workload import describe as analysis  # noqa: PLC0415
@@ -116,9 +119,8 @@ def compare(
         if png is not None:
             names = [title_of(each.name) for each in (one, other)]
             used = [access(each) for each in jobs]
-            with style.style():
-                figure = workload.access_cdfs(list(zip(names, used, strict=True)))
-                picture.save(figure, png)
+            with styled():
+                draw(lambda: workload.access_cdfs(list(zip(names, used, strict=True))), png)
     if as_json:
         typer.echo(json.dumps(analysis.as_json(quality), allow_nan=False))
         return

@@ -10,7 +10,10 @@ The data of the pictures come from `eastwest.views`; this package does not impor
 from eastwest.plot.charts import CHARTS, Chart, Drawing, draw, figure, overview
 from eastwest.plot.flows import flow_parts
 from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, marks, windows
+from eastwest.plot.numbers import numbers
 from eastwest.plot.pauses import pauses
+from eastwest.plot.picture import save
+from eastwest.plot.style import style
 from eastwest.plot.sweeps import comparisons, sweep
 from eastwest.plot.throughput import throughput
 
@@ -27,8 +30,11 @@ __all__ = [
     "link_heat",
     "losses",
     "marks",
+    "numbers",
     "overview",
     "pauses",
+    "save",
+    "style",
     "sweep",
     "throughput",
     "windows",

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from eastwest.plot import jobs, latency, network
-from eastwest.plot.style import style
+from eastwest.plot.sheet import mosaic, sheet
 from eastwest.results import Result
 from eastwest.views.latency import by_size
 
@@ -79,9 +79,7 @@ def draw(
     """
     chart = CHARTS[name]
     wide = chart.wide if wide is None else wide
-    with style():
-        figure = Figure(figsize=_WIDE if wide else _NARROW, layout="constrained")
-        axes = figure.add_subplot()
+    with sheet(_WIDE if wide else _NARROW) as (figure, axes):
         title = chart.draw(axes, results)
         if titled:
             axes.set_title(title)
@@ -97,14 +95,12 @@ def overview(result: Result) -> Figure:
     """Return up to four pictures of a result on one sheet, those over time first."""
     wide = [c for c in _CHARTS if c.name in {"running-tasks", "throughput"} and c.applies(result)]
     narrow = [c for c in _CHARTS if not c.wide and c.applies(result)][: 4 if not wide else 2]
-    rows = len(wide) + (len(narrow) + 1) // 2
-    with style():
-        sheet = Figure(figsize=(10.0, 2.7 * max(1, rows)), layout="constrained")
-        grid = sheet.add_gridspec(max(1, rows), 2)
-        for row, chart in enumerate(wide):
-            axes = sheet.add_subplot(grid[row, :])
+    # A panel without a neighbour leaves the place beside it empty.
+    places = [[chart.name] * 2 for chart in wide]
+    names = [chart.name for chart in narrow] + ["."] * (len(narrow) % 2)
+    places += [names[place : place + 2] for place in range(0, len(names), 2)]
+    with mosaic((10.0, 2.7 * max(1, len(places))), places or [[".", "."]]) as (figure, panels):
+        for chart in (*wide, *narrow):
+            axes = panels[chart.name]
             axes.set_title(chart.draw(axes, [("", result)]))
-        for number, chart in enumerate(narrow):
-            axes = sheet.add_subplot(grid[len(wide) + number // 2, number % 2])
-            axes.set_title(chart.draw(axes, [("", result)]))
-    return sheet
+    return figure

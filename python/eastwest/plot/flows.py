@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from eastwest.plot.style import color, empty, legend_above, percent_ticks, sheet
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import empty, sheet
+from eastwest.plot.style import color, legend_above, percent_ticks
 from eastwest.results import Result
 from eastwest.units import plural, span
 from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
@@ -27,6 +29,8 @@ def flow_parts(result: Result) -> Figure:
         for number, part in enumerate(drawn_parts(table)):
             share = table[f"{part}_share"].to_numpy().astype(float)
             axes.bar(at, share, 0.62, below, color=color(number), label=part)
+            drawn = {"size": table["size"], "flows": table["flows"], "share_of_time": share}
+            record(axes, part, {**drawn, "median_completion_us": table["completion_us"]})
             below = below + share
         for place, row in enumerate(table.iter_rows(named=True)):
             said = f"{plural(row['flows'], 'flow')}, median {span(row['completion_us'] / 1e6)}"

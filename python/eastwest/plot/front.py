@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from eastwest.plot import picture
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import sheet
 from eastwest.plot.style import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE, style
 from eastwest.views.front import GROUPS, group, interval, pairs
 
@@ -36,12 +38,12 @@ def figure(summary: Mapping[str, Any]) -> Figure:
     """
     goals = [goal["metric"] for goal in summary["goals"]]
     drawn = pairs(summary)
-    made = Figure(figsize=(5.4 * len(drawn), 3.9), layout="constrained")
-    panels = made.subplots(1, len(drawn), squeeze=False)[0]
-    for axes, (across, up) in zip(panels, drawn, strict=True):
-        _panel(axes, summary, across, up)
-        axes.set(xlabel=goals[across], ylabel=goals[up])
-    made.axes[0].legend(loc="best")
+    with sheet((5.4 * len(drawn), 3.9), columns=len(drawn)) as (made, _):
+        for axes, (across, up) in zip(made.axes, drawn, strict=True):
+            axes.set_label(f"{goals[across]}, {goals[up]}")
+            _panel(axes, summary, across, up)
+            axes.set(xlabel=goals[across], ylabel=goals[up])
+        made.axes[0].legend(loc="best")
     return made
 
 
@@ -50,6 +52,12 @@ def _panel(axes: Axes, summary: Mapping[str, Any], across: int, up: int) -> None
         points = [point for point in summary["finalists"] if group(point, summary) == name]
         if points:
             both = [[interval(point, goal) for point in points] for goal in (across, up)]
+            drawn = {"point": [point["point"] for point in points]}
+            for goal, values in zip((across, up), both, strict=True):
+                metric = summary["goals"][goal]["metric"]
+                ends = ("", ".low", ".high")
+                drawn |= {metric + e: [v[i] for v in values] for i, e in enumerate(ends)}
+            record(axes, name, drawn)
             x, y = ([mean for mean, _, _ in values] for values in both)
             x_error, y_error = (
                 [[max(0.0, m - low) for m, low, _ in v], [max(0.0, high - m) for m, _, high in v]]

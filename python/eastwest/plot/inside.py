@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from eastwest.errors import InputError
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import empty, sheet
 from eastwest.plot.style import (
     AMBER,
     BLUE,
@@ -24,14 +26,12 @@ from eastwest.plot.style import (
     WIDE,
     boxes,
     color,
-    empty,
     heat,
     legend_above,
     log_axis,
     log_time_axis,
     share_axis,
     share_curve,
-    sheet,
     time_axis,
 )
 from eastwest.results import Result
@@ -44,6 +44,10 @@ _TALL = (10.9, 5.0)
 _MOST_WINDOWS = 6
 _MOST_LINKS = 400
 _MOST_TASKS = 2000
+#: Times of a task, in the order of its stages.
+_TASK_TIMES = ("assigned_s", "started_s", "input_done_s", "finished_s")
+#: Word for each column of numbers of packets in ``link_samples``.
+_SAID = {"drops": "lost", "marks": "marked"}
 #: Factor that converts a column to seconds, by the unit at the end of its name.
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -61,15 +65,16 @@ def cdf(
     folders; if ``results`` is a mapping, its keys are the names.
     """
     unit = _SECONDS.get(column.rsplit("_", 1)[-1])
+    factor = unit or 1.0
     curves = [(name, _values(r, table, column, where)) for name, r in _named(results)]
-    drawn = [(name, values * (unit or 1.0)) for name, values in curves if values.size]
+    drawn = [(name, values) for name, values in curves if values.size]
     if not drawn:
         return empty(f"No row of {table} to draw", NARROW)
     with sheet(NARROW) as (figure, axes):
         for number, (name, values) in enumerate(drawn):
-            share_curve(axes, values, number, name)
-        low = min(float(values.min()) for _, values in drawn)
-        high = max(float(values.max()) for _, values in drawn)
+            share_curve(axes, values, number, name, (column, f"share_of_{table}"), factor)
+        low = min(float(values.min()) for _, values in drawn) * factor
+        high = max(float(values.max()) for _, values in drawn) * factor
         if unit is not None and 0 < low < high:
             log_time_axis(axes, "x")
         elif low > 0 and high > 20 * low:
@@ -153,10 +158,11 @@ def _window(
     scale, end = time
     at = one["time_s"].to_numpy() * scale
     window = one["cwnd_bytes"].to_numpy()
+    limits = one.select("time_s", "cwnd_bytes", "ssthresh_bytes")
+    record(axes, _window_name(row), limits.to_dict())
     # The last window is drawn until the end of the run.
     at, window = np.append(at, end * scale), np.append(window, window[-1])
-    name = f"h{row['src']} → h{row['dst']} ({row['connection']})"
-    axes.step(at, window, where="post", color=shade, lw=1.2, label=name)
+    axes.step(at, window, where="post", color=shade, lw=1.2, label=_window_name(row))
     threshold = one["ssthresh_bytes"].to_numpy().astype(np.float64)
     threshold = np.append(threshold, threshold[-1])
     # Before the first loss, the threshold is a very large number that would stretch the axis.
@@ -166,6 +172,13 @@ def _window(
     timeouts = events["time_s"].to_numpy() * scale
     after = np.clip(np.searchsorted(at, timeouts, side="right") - 1, 0, at.size - 1)
     axes.plot(timeouts, window[after], "v", color=shade, ms=4)
+    if timeouts.size:
+        marked = {"time_s": events["time_s"], "cwnd_bytes": window[after]}
+        record(axes, f"{_window_name(row)}: timeouts", marked)
+
+
+def _window_name(row: Mapping[str, int]) -> str:
+    return f"h{row['src']} → h{row['dst']} ({row['connection']})"
 
 
 def losses(result: Result) -> Figure:
@@ -186,6 +199,7 @@ def losses(result: Result) -> Figure:
             label = f"{count(timeouts.size)} {label}"
             scale = time_axis(axes, samples.end)
             axes.plot(timeouts * scale, level, "|", color=INK, ms=6, label=label, clip_on=False)
+            record(axes, "timeouts", {"time_s": timeouts})
         axes.set(ylabel=f"packets lost in {span(samples.width)}")
         legend_above(axes)
         later = int(result.links["drops"].sum()) - int(total.sum())
@@ -228,6 +242,8 @@ def _stack(axes: Axes, samples: Samples, column: str) -> Floats:
             color=color(number),
             label=tier_words(tier),
         )
+        times = {"time_s": samples.edges[:-1], "until_s": samples.edges[1:]}
+        record(axes, tier_words(tier), {**times, f"packets_{_SAID[column]}": packets})
         base = base + packets
     axes.set(xlim=(0, samples.end * scale))
     return base
@@ -260,6 +276,10 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
         ticks = np.arange(0, rows.height, max(1, -(-rows.height // 24)))
         names = rows["name"].to_list()
         axes.set_yticks(ticks + 0.5, [clean(names[i], 24) for i in ticks])
+        of_bin = "utilisation" if what == "utilisation" else "packets_lost"
+        times = {"time_s": samples.edges[:-1], "until_s": samples.edges[1:]}
+        for name, drawn in zip(names, values, strict=True):
+            record(axes, clean(name, 200), {**times, of_bin: drawn})
         bar = figure.colorbar(image, ax=axes, pad=0.01)
         bar.set_label("share of the rate used" if what == "utilisation" else "packets lost")
         axes.set_title(
@@ -304,6 +324,11 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
                     if of == kind and b > a
                 ]
                 boxes(axes, places, fill, label)
+        for of_kind, part in tasks.group_by("kind", maintain_order=True):
+            since = part.select(
+                "task", (pl.col(_TASK_TIMES) - begin).name.suffix("_since_submission")
+            )
+            record(axes, str(of_kind[0]), since.to_dict())
         axes.set(xlim=(0, row["runtime_s"] * scale), ylim=(tasks.height, 0))
         if tasks.height <= 30:
             names = [f"{kind} {task}" for kind, task in tasks.select("kind", "task").iter_rows()]

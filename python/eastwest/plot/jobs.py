@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
+from eastwest.plot.numbers import record
 from eastwest.plot.style import (
     BLUE,
     ORANGE,
@@ -45,7 +46,8 @@ def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         if runtime.size == 0:
             continue
         shortest, longest = min(shortest, runtime.min()), max(longest, runtime.max())
-        share_curve(axes, np.maximum(runtime, 1e-6), number, label)
+        columns = ("runtime_s", "share_of_jobs")
+        share_curve(axes, np.maximum(runtime, 1e-6), number, label, columns)
         half, most = np.quantile(runtime, [0.5, 0.95])
         title = title or f"Half of the jobs finish within {span(half)}, 95 % within {span(most)}"
         if len(results) == 1:
@@ -73,7 +75,10 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     base = np.zeros(_BINS)
     at = edges * scale
     for kind, shade in _SHADES.items():
-        top = base + concurrency(tasks.filter(pl.col("kind") == kind), edges)
+        running = concurrency(tasks.filter(pl.col("kind") == kind), edges)
+        top = base + running
+        times = {"time_s": edges[:-1], "until_s": edges[1:]}
+        record(axes, f"{kind}s", {**times, "running_tasks": running})
         low, high = (np.append(curve, curve[-1]) for curve in (base, top))
         look: dict[str, Any] = {"color": shade, "linewidth": 0, "alpha": 0.85}
         axes.fill_between(at, low, high, step="post", label=f"{kind}s", **look)
@@ -103,8 +108,11 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     else:
         edges = np.linspace(0, end, _BINS + 1)
         busy = np.zeros((len(rows), _BINS))
-        for (host,), part in tasks.group_by("host"):
+        for (host,), part in tasks.group_by("host", maintain_order=True):
             busy[rows[int(str(host))]] = concurrency(part, edges)
+        for host, row in rows.items():
+            times = {"host": host, "time_s": edges[:-1], "until_s": edges[1:]}
+            record(axes, f"host {host}", {**times, "running_tasks": busy[row]})
         most = max(1.0, float(busy.max()))
         # The colour of 0 tasks is transparent, so that the picture suits light and dark pages.
         heat(axes, busy, end * scale, ORANGE, top=most, pale=f"{ORANGE}00")
@@ -135,4 +143,6 @@ def _bars(axes: Axes, tasks: pl.DataFrame, rows: dict[int, int], scale: float) -
                 low = rows[host] + 0.05 + lane * height
                 places.append((start * scale, end * scale, low, low + 0.9 * height))
         boxes(axes, places, shade, f"{kind}s")
+        own = tasks.filter(pl.col("kind") == kind)
+        record(axes, f"{kind}s", own.select("host", "started_s", "finished_s").to_dict())
     legend_above(axes)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from eastwest.plot.numbers import record
 from eastwest.plot.style import (
     color,
     log_axis,
@@ -36,6 +37,8 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         for place, (name, histogram) in enumerate(classes(result)[:4]):
             share, seconds = curve(histogram)
             shown = clean(name, 30)
+            said = " ".join(part for part in (label, shown) if part)
+            record(axes, said, {"share_of_packets": share, "latency_s": seconds})
             axes.step(
                 -np.log10(1 - share),
                 seconds,
@@ -44,7 +47,7 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
                 # result has a colour and each class a dash pattern.
                 color=color(place if one else number),
                 linestyle="-" if one else _DASHES[place],
-                label=" ".join(part for part in (label, shown) if part),
+                label=said,
             )
             title = title or f"99 % of {shown} packets arrive within {span(tail_s(histogram))}"
             drawn += 1
@@ -64,9 +67,11 @@ def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     """Draw the cumulative distribution of the completion times of flows; return the title."""
     title = ""
     for number, (label, result) in enumerate(results):
-        took = finished(result)["fct_us"].to_numpy() / 1e6
+        took = finished(result)["fct_us"].to_numpy()
         if took.size:
-            half, most = np.quantile(share_curve(axes, took, number, label), [0.5, 0.99])
+            columns = ("fct_us", "share_of_flows")
+            drawn = share_curve(axes, took, number, label, columns, 1e-6)
+            half, most = np.quantile(drawn, [0.5, 0.99])
             title = title or f"Half of the flows take up to {span(half)}, 99 % up to {span(most)}"
     if not title:
         return nothing(axes, "No flow has finished")
@@ -94,6 +99,8 @@ def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         at = [names.index(size) + shift for size in table["size"].to_list()]
         middle, tail = table["slowdown_p50"].to_numpy(), table["slowdown_p99"].to_numpy()
         shade = color(number)
+        drawn = table.select("size", "flows", "slowdown_p50", "slowdown_p99")
+        record(axes, label, drawn.to_dict())
         axes.vlines(at, middle, tail, color=shade, linewidth=3, alpha=0.35)
         axes.plot(at, middle, "o", color=shade, markersize=5, label=f"{label} median")
         axes.plot(at, tail, "_", color=shade, markersize=11, label=f"{label} 99th percentile")

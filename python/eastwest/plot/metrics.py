@@ -7,7 +7,9 @@ import math
 from matplotlib.figure import Figure
 
 from eastwest.observe.select import Selection
-from eastwest.plot.style import BLUE, MUTED, ORANGE, nothing, sheet
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import sheet
+from eastwest.plot.style import BLUE, MUTED, ORANGE, nothing
 from eastwest.units import clean
 
 
@@ -31,6 +33,10 @@ def selection(found: Selection) -> Figure:
             [p + 0.2 for p in places], [c.redundancy for c in found.chosen], 0.38, color=ORANGE,
             label="redundancy: mean information about the metrics above",
         )  # fmt: skip
+        for each in found.chosen:
+            drawn = {"relevance_nats": [each.relevance], "redundancy_nats": [each.redundancy]}
+            more = {"lag_rows": [each.lag], "selected_share": [each.frequency]}
+            record(axes, each.metric, {**drawn, **more})
         most = max(max(c.relevance, c.redundancy) for c in found.chosen)
         for place, each in zip(places, found.chosen, strict=True):
             said = [f"lag {each.lag}"] if each.lag else []

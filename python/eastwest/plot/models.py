@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from eastwest.plot.style import color, log_axis, rate_ticks, sheet
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import sheet
+from eastwest.plot.style import color, log_axis, rate_ticks
 from eastwest.units import exact_size
 
 _SIZE = (10.9, 3.6)
@@ -25,6 +27,8 @@ def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
             )
             senders = [row["senders"] for row in ours]
             label = f"{exact_size(block)}, onset at {ours[0]['onset_senders']:.0f}"
+            columns = ("senders", "before_bps", "partial_bps", "onset_senders")
+            record(axes, exact_size(block), {c: [row[c] for row in ours] for c in columns})
             axes.plot(senders, [r["before_bps"] for r in ours], color=color(place), label=label)
             axes.plot(senders, [row["partial_bps"] for row in ours], "--", color=color(place))
             axes.axvline(ours[0]["onset_senders"], color=color(place), lw=0.8, ls=":")
@@ -43,12 +47,20 @@ def sleeping(rows: Sequence[Mapping[str, float | str]], phy: str) -> Figure:
     name of the physical layer.
     """
     with sheet(_SIZE, columns=2) as (figure, (power, wait)):
+        power.set_label("power")
+        wait.set_label("wait")
         for place, policy in enumerate(dict.fromkeys(row["policy"] for row in rows)):
             ours = [row for row in rows if row["policy"] == policy]
             loads = [100 * float(row["load"]) for row in ours]
             shares = [100 * float(row["power"]) for row in ours]
             power.plot(loads, shares, color=color(place), label=str(policy))
             wait.plot(loads, [float(row["wait_us"]) for row in ours], color=color(place))
+            load = [float(row["load"]) for row in ours]
+            for axes, column in ((power, "power"), (wait, "wait_us")):
+                drawn = [float(row[column]) for row in ours]
+                record(
+                    axes, str(policy), {"load": load, column.replace("power", "power_share"): drawn}
+                )
         power.set(ylabel="power, % of a link that never sleeps", ylim=(0, 103))
         power.set_title(f"{phy} under Poisson arrivals")
         wait.set_ylabel("mean wait, µs")

@@ -10,6 +10,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from eastwest.plot.numbers import record
 from eastwest.plot.style import (
     BLUE,
     GREEN,
@@ -49,6 +50,8 @@ def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         carried[np.searchsorted(times, rows["time_s"].to_numpy())] = rows["bytes"].to_numpy()
         bits = np.add.reduceat(carried, starts) * 8 / np.where(seconds > 0, seconds, 1)
         axes.stairs(bits, edges, color=color(number), linewidth=1.2, label=tier_words(tier))
+        bins = {"time_s": edges[:-1] / scale, "until_s": edges[1:] / scale}
+        record(axes, tier_words(tier), {**bins, "rate_bps": bits})
         found.append((float(carried.sum() * 8 / end) if end > 0 else 0.0, float(bits.max())))
     axes.set(xlim=(0, end * scale), ylim=(0, None), ylabel="all links together")
     rate_ticks(axes)
@@ -70,7 +73,9 @@ def utilisation(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         "rasterized": links.height > 1000,
     }
     for row, tier in enumerate(tiers):
-        used = links.filter(pl.col("tier") == tier)["utilisation"].to_numpy()
+        of_tier = links.filter(pl.col("tier") == tier)
+        used = of_tier["utilisation"].to_numpy()
+        record(axes, tier_words(tier), {"link": of_tier["name"], "utilisation": used})
         axes.vlines(used, row - 0.3, row + 0.3, **look)
         mean = float(used.mean())
         axes.plot([mean], [row], "D", color=INK, markersize=4)
@@ -106,6 +111,8 @@ def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         }
         # Points, not a line: between two samples a queue may have been empty.
         axes.plot(at, longest["packets"].to_numpy(), ".", **look)
+        drawn = {"time_s": at / scale, "queue_packets": longest["packets"]}
+        record(axes, tier_words(str(tier)), drawn)
     axes.set(xlim=(0, end * scale), ylim=(0, None), ylabel="packets, longest queue")
     legend_above(axes)
     return f"{longest_queue(result.links)}; dots are samples"
@@ -118,6 +125,7 @@ def rounds(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         return nothing(axes, "No round has finished")
     took = (table["finished_s"] - table["started_s"]).to_numpy()
     axes.bar(np.arange(took.size), took, color=GREEN, width=0.8)
+    record(axes, "", {"round": np.arange(took.size), "duration_s": took})
     axes.set(xlabel="round", ylim=(0, None), ylabel="time until the last byte")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     span_ticks(axes, "y")

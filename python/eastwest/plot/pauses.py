@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from eastwest.plot.style import BLUE, empty, heat, sheet, time_axis
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import empty, sheet
+from eastwest.plot.style import BLUE, heat, time_axis
 from eastwest.results import Result
 from eastwest.units import count
 from eastwest.views.pauses import longest, names, places, sentence, shares, sound
@@ -36,6 +38,11 @@ def pauses(result: Result) -> Figure:
         paused = shares(rows, shown, np.linspace(0, end, _COLUMNS + 1))
         image = heat(axes, paused, end * scale, BLUE)
         several = found["priority"].n_unique() > 1
+        for place, name in zip(
+            shown.iter_rows(named=True), names(shown, several=several), strict=True
+        ):
+            own = rows.filter(link=place["link"], priority=place["priority"])
+            record(axes, name, own.sort("began_s").select("began_s", "until_s").to_dict())
         axes.set_yticks(np.arange(shown.height) + 0.5, names(shown, several=several))
         axes.hlines(np.arange(1, shown.height), 0, end * scale, color="white", lw=1.5)
         axes.grid(visible=False)

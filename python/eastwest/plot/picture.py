@@ -1,4 +1,6 @@
-"""Writer of figures as PNG, SVG and PDF files; after a failure there is no partial file.
+"""Writer of figures as PNG, SVG and PDF files, and of their numbers as CSV beside them.
+
+After a failure there is no partial file.
 
 Files are small, and equal for equal figures: they have no date and no version. Coordinates in SVG
 have two decimals (in points of 1/72 inch), paths in SVG have short commands for horizontal and
@@ -10,13 +12,14 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
 
 from eastwest.errors import InputError
 from eastwest.files import write_whole
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from eastwest.plot.numbers import as_csv, is_ours
 
 #: Allowed endings of the file name of a picture.
 ENDINGS = (".png", ".svg", ".pdf")
@@ -43,19 +46,51 @@ def check(path: Path) -> None:
         raise InputError(f"{path}: the name of a picture must end with {' or '.join(ENDINGS)}")
 
 
-def save(figure: Figure, path: Path, dpi: int | None = None) -> None:
-    """Write a figure to ``path``, in the format that the file name ends with."""
+def save(
+    figure: Figure, path: Path | str, dpi: int | None = None, *, csv: bool | Path | str = False
+) -> None:
+    """Write a figure to a file, and with ``csv`` its numbers to a CSV file.
+
+    ``path`` ends with ``.png``, ``.svg`` or ``.pdf``. ``csv`` is the CSV file; ``True``: the file
+    beside ``path`` with the ending ``.csv``, which must be new or have numbers of a figure. The
+    table has one row for each point, with the columns of :func:`numbers`. Raises ``InputError`` for
+    names that are not allowed, and for a figure without numbers.
+    """
+    path = Path(path)
     check(path)
-    write_whole(path, drawn(figure, path.suffix, dpi))
+    files = {path: drawn(figure, path.suffix, dpi)}
+    if csv is not False:
+        beside = path.with_suffix(".csv") if csv is True else Path(csv)
+        if csv is True:
+            _check_beside(beside)
+        files[beside] = as_csv(figure)
+    for file, data in files.items():
+        write_whole(file, data)
+
+
+def _check_beside(path: Path) -> None:
+    """Raise ``InputError`` if a CSV file exists and has other contents than numbers of a figure."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(100)
+    except FileNotFoundError:
+        return
+    if not is_ours(begin.decode(errors="replace")):
+        raise InputError(
+            f"{path} already exists and does not have the numbers of a figure: rename the picture "
+            "or the CSV file"
+        )
 
 
 def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
     """Return a figure as the bytes of a file; ``ending`` is ``.png``, ``.svg`` or ``.pdf``."""
     stream = io.BytesIO()
     options: dict[str, Any] = {} if dpi is None else {"dpi": dpi}
-    figure.savefig(
-        stream, format=ending[1:], facecolor="white", metadata=_NO_DATES[ending], **options
-    )
+    # Publishers reject fonts of Type 3 in PDF files, which are the default of matplotlib.
+    with mpl.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(
+            stream, format=ending[1:], facecolor="white", metadata=_NO_DATES[ending], **options
+        )
     data = stream.getvalue()
     if ending == ".svg":
         text = _NO_EFFECT.sub("", data.decode())

@@ -1,25 +1,34 @@
-"""Style of pictures: colours that colour-blind readers can distinguish, thin axes, plain text.
+"""Styles of pictures: on a screen, and in one or both columns of a paper.
 
-The series colours are those of Okabe and Ito's palette (2008), with its lighter colours darkened so
-that they are visible on white.
+The series colours on a screen are those of Okabe and Ito's palette (2008), with its lighter colours
+darkened so that they are visible on white. The colours in a paper have larger differences: at least
+30 (CIE 1976 ΔE) between any two, also for readers without one of the three kinds of cones
+(simulated as by Machado et al. 2009). On a screen the least difference is 10, between orange and
+amber for readers without M cones.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from eastwest import units
+from eastwest.errors import InputError, did_you_mean
+from eastwest.plot import latex as tex
+from eastwest.plot.numbers import record
 from eastwest.units import span
 from eastwest.views.series import Floats, cumulative
 
@@ -33,6 +42,8 @@ BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
     "#4a9fd8",
 )
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
+#: Series colours in a paper, in the order of ``SERIES``.
+PAPER = ("#3236c9", "#a74c0c", "#008762", "#7e327a", "#e6a207", "#20c7fc")
 #: Sizes (width, height) of pictures in inches, for the full and for half the width of a page.
 WIDE, NARROW = (10.9, 3.2), (5.3, 3.3)
 
@@ -77,33 +88,164 @@ _SETTINGS: Any = {
 }
 
 
+#: Settings of both styles for papers: text of 7 and 8 points in a font that resembles Times, and
+#: fonts in PDF files as TrueType (42), because publishers reject Type 3 fonts.
+_PAPER_SETTINGS: Any = {
+    **_SETTINGS,
+    "font.family": ["STIXGeneral", "DejaVu Sans"],
+    "font.size": 8,
+    "text.color": "black",
+    "axes.labelcolor": "black",
+    "axes.labelpad": 2.0,
+    "axes.titlesize": 8,
+    "axes.titleweight": "normal",
+    "axes.linewidth": 0.5,
+    "grid.linewidth": 0.4,
+    "hatch.linewidth": 0.5,
+    "xtick.color": "black",
+    "ytick.color": "black",
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.major.pad": 2.0,
+    "ytick.major.pad": 2.0,
+    "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
+    "legend.columnspacing": 1.2,
+    "legend.handletextpad": 0.5,
+    "legend.labelspacing": 0.25,
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "figure.dpi": 200,
+    "savefig.dpi": 300,
+}
+_LATEX_SETTINGS: Any = {
+    "text.usetex": True,
+    "font.family": ["serif"],
+    "font.serif": ["Times"],
+    "text.latex.preamble": tex.PREAMBLE,
+}
+
+#: Names of the styles.
+STYLES = ("screen", "one-column", "two-columns")
+#: Widths in inches of one column and of both columns, by publisher. IEEE: *Size Requirements for
+#: Graphics* of the IEEE Author Center. ACM: acmart, format sigconf (241.1 and 506.3 TeX points).
+#: USENIX: usenix2019_v3.sty (a text of 7 inches, with 0.33 inches between the columns).
+WIDTHS = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "usenix": (3.33, 7.0)}
+_LEAST_WIDTH, _MOST_WIDTH = 1.5, 20.0
+
+
+@dataclass(frozen=True)
+class Look:
+    """A style with its parameters: name, width of figures in inches, and whether LaTeX sets text.
+
+    Figures for a screen have the width that their function chooses.
+    """
+
+    name: str = "screen"
+    width: float = 0.0
+    latex: bool = False
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether figures are for a paper."""
+        return self.name != "screen"
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether panels stand one below the other."""
+        return self.name == "one-column"
+
+    @property
+    def settings(self) -> Any:
+        """Settings of matplotlib with which functions draw.
+
+        Text is never LaTeX in this step, because names from scenarios are not escaped yet.
+        """
+        return dict(_PAPER_SETTINGS if self.is_paper else _SETTINGS)
+
+    @property
+    def final(self) -> Any:
+        """Settings of matplotlib for a finished figure, and for figures and additions of users."""
+        if not self.is_paper:
+            return self.settings
+        of_users: dict[str, Any] = {"figure.figsize": (self.width, 0.6 * self.width)}
+        of_users |= {"axes.prop_cycle": cycler(color=PAPER)}
+        return {**self.settings, **of_users, **(_LATEX_SETTINGS if self.latex else {})}
+
+
+_SCREEN = Look()
+_LOOK: ContextVar[Look] = ContextVar("look", default=_SCREEN)
+
+
+def look() -> Look:
+    """Return the style in force: that of the innermost ``with style(…)`` block."""
+    return _LOOK.get()
+
+
 @contextmanager
-def style() -> Iterator[None]:
-    """Within a ``with`` block, use Eastwest's style in place of the user's matplotlib style."""
+def style(
+    name: str = "screen", *, width: str | float = "ieee", latex: bool = False
+) -> Iterator[None]:
+    """Within a ``with`` block, draw figures in a style for a screen or for a paper.
+
+    ``name`` is ``screen`` (the style outside of all blocks), ``one-column`` or ``two-columns``.
+    ``width`` is the publisher of the paper (``ieee``, ``acm``, ``usenix``), or the width of figures
+    in inches; a figure for a screen has its own width. With ``latex``, LaTeX sets all text, in the
+    font Times; this needs an installed LaTeX. A figure keeps its style after the block. Raises
+    ``InputError`` for a wrong name or width, or if LaTeX is missing or does not work.
+    """
+    wanted = _wanted(name, width, latex)
+    token = _LOOK.set(wanted)
+    try:
+        with drawing(wanted.final):
+            if latex:
+                tex.check()
+            yield
+    finally:
+        _LOOK.reset(token)
+
+
+def _wanted(name: str, width: str | float, latex: bool) -> Look:
+    """Return the look with these parameters; raise ``InputError`` if one is wrong."""
+    if name not in STYLES:
+        allowed = f"{', '.join(STYLES[:-1])} or {STYLES[-1]}"
+        raise InputError(f"style {name!r:.60}: must be {allowed}{did_you_mean(str(name), STYLES)}")
+    if isinstance(width, str):
+        if width not in WIDTHS:
+            raise InputError(
+                f"width {width!r:.60}: must be {', '.join(WIDTHS)}, or a number of inches"
+                f"{did_you_mean(width, WIDTHS)}"
+            )
+        inches = WIDTHS[width][name == "two-columns"]
+    else:
+        inches = float(width)
+        if not (math.isfinite(inches) and _LEAST_WIDTH <= inches <= _MOST_WIDTH):
+            raise InputError(
+                f"width {width!r:.60}: must be {', '.join(WIDTHS)}, or from {_LEAST_WIDTH:g} to "
+                f"{_MOST_WIDTH:g} inches"
+            )
+    if name == "screen":
+        if latex:
+            raise InputError(
+                "text by LaTeX is for the styles one-column and two-columns; the style screen has "
+                "no LaTeX"
+            )
+        return Look()
+    return Look(name, inches, latex)
+
+
+@contextmanager
+def drawing(settings: Any) -> Iterator[None]:
+    """Within a ``with`` block, use these settings of matplotlib in place of the user's."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
+        mpl.rcParams.update(settings)
         yield
-
-
-@contextmanager
-def sheet(
-    size: tuple[float, float] = WIDE, rows: int = 1, columns: int = 1, **how: Any
-) -> Iterator[tuple[Figure, Any]]:
-    """Yield a new figure in the style of Eastwest, and its axes (an array if there are several).
-
-    ``size`` is the width and height in inches; ``how`` are further arguments of ``subplots``.
-    """
-    with style():
-        figure = Figure(figsize=size, layout="constrained")
-        yield figure, figure.subplots(rows, columns, **how)
-
-
-def empty(why: str, size: tuple[float, float] = WIDE) -> Figure:
-    """Return a figure that shows only a text: the reason why there is no picture."""
-    with sheet(size) as (figure, axes):
-        axes.set_title(nothing(axes, why))
-    return figure
 
 
 def color(index: int) -> str:
@@ -189,12 +331,23 @@ def share_axis(axes: Axes, what: str) -> None:
     axes.set_ylabel(what)
 
 
-def share_curve(axes: Axes, values: Floats, number: int, label: str) -> Floats:
-    """Draw the cumulative distribution of values; return the finite values in ascending order.
+def share_curve(
+    axes: Axes,
+    values: Floats,
+    number: int,
+    label: str,
+    columns: tuple[str, str],
+    factor: float = 1.0,
+) -> Floats:
+    """Draw the cumulative distribution of values; return the drawn values in ascending order.
 
-    ``number`` is the number of the series, which determines the colour.
+    ``number`` is the number of the series, which determines the colour. ``columns`` are the names
+    of the values and of their cumulative share in the numbers of the figure. The values are drawn
+    multiplied by ``factor``; values that are not finite are left out.
     """
     ordered, share = cumulative(values)
+    record(axes, label, dict(zip(columns, (ordered, share), strict=True)))
+    ordered = ordered * factor
     axes.step(ordered, share, where="post", color=color(number), label=label)
     return ordered
 

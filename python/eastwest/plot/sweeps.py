@@ -10,7 +10,9 @@ from matplotlib.axes import Axes as Drawn
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 
-from eastwest.plot.style import INK, MUTED, color, empty, percent_ticks, sheet
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import empty, sheet
+from eastwest.plot.style import INK, MUTED, color, percent_ticks
 from eastwest.sweep.tables import SweepResult
 from eastwest.units import clean
 from eastwest.views.curves import Axis, Curve, Curves, curves, measured
@@ -51,6 +53,7 @@ def sweep(
     with sheet(_SIZE) as (figure, axes):
         for number, curve in enumerate(shown):
             _draw(axes, found.axis, curve, number, len(shown))
+            _record(axes, found, curve)
         _across(axes, found.axis)
         _up(axes, found)
         if len(shown) > 1:
@@ -90,6 +93,13 @@ def comparisons(result: SweepResult | str | Path, measure: str | None = None) ->
             axes.plot([low, high], [place, place], color=color(0), linewidth=1.2)
             fill = color(0) if change.is_clear else "white"
             axes.plot(change.mean, place, "o", color=color(0), markerfacecolor=fill, markersize=5)
+        reach = [change.reach for _, change in changes]
+        record(axes, "", {
+            "point": [points.name(p) for p, _ in changes],
+            "relative_change": [change.mean for _, change in changes],
+            "low": [low for low, _ in reach],
+            "high": [high for _, high in reach],
+        })  # fmt: skip
         axes.axvline(0, color=INK, linewidth=0.8)
         percent_ticks(axes, "x")
         axes.set_yticks(range(len(changes)), [clean(points.name(p), 60) for p, _ in changes])
@@ -125,6 +135,17 @@ def _draw(axes: Drawn, axis: Axis, curve: Curve, number: int, of: int) -> None:
     )  # fmt: skip
 
 
+def _record(axes: Drawn, found: Curves, curve: Curve) -> None:
+    """Record a curve in the units of the tables of sweeps."""
+    axis, metric = found.axis, found.metric
+    across = axis.names if axis.numbers is None else axis.numbers
+    raw = [each.times(1 / metric.factor) for each in curve.estimates]
+    name = ".".join(metric.path)
+    drawn: dict[str, Any] = {name: [r.mean for r in raw]}
+    drawn |= {f"{name}.low": [r.low for r in raw], f"{name}.high": [r.high for r in raw]}
+    record(axes, curve.name, {axis.column: [across[place] for place in curve.places], **drawn})
+
+
 def _across(axes: Drawn, axis: Axis) -> None:
     """Set label, scale and ticks of the horizontal axis: numbers, or names at equal distances."""
     axes.set_xlabel(axis.label)
@@ -132,7 +153,8 @@ def _across(axes: Drawn, axis: Axis) -> None:
         short = [clean(name, 24) for name in axis.names]
         names = short if len({*short}) == len(short) else [clean(name, 60) for name in axis.names]
         axes.set_xticks(range(len(names)), names)
-        if sum(map(len, names)) > 70:
+        # On a screen, this is a row of 70 letters.
+        if sum(map(len, names)) > 9.46 * axes.figure.get_figwidth():  # type: ignore[union-attr]
             axes.tick_params(axis="x", labelrotation=30)
             for label in axes.get_xticklabels():
                 label.set_horizontalalignment("right")

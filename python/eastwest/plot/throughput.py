@@ -7,7 +7,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eastwest.plot.style import color, empty, rate_ticks, sheet, time_axis
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import empty, sheet
+from eastwest.plot.style import color, rate_ticks, time_axis
 from eastwest.results import Result
 from eastwest.units import clean, count
 from eastwest.views.throughput import MOST_LINES, rates_of
@@ -32,17 +34,24 @@ def throughput(result: Result) -> Figure:
         edges = found.edges * time_axis(panels[-1], float(found.edges[-1]))
         look: dict[str, Any] = {"baseline": None, "lw": 1.2}
         names = found.names(lambda host: f"h{host}")
+        times = {"time_s": found.edges[:-1], "until_s": found.edges[1:]}
+        panels[0].set_label("each stream")
         for number, name in enumerate(names):
             label = clean(name, 60)
             panels[0].stairs(found.rates[number], edges, color=color(number), label=label, **look)
+            record(panels[0], label, {**times, "rate_bps": found.rates[number]})
         _rate_panel(panels[0], "each")
         if several:
             panels[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         if many:
+            panels[1].set_label("all streams")
             panels[1].stairs(found.total, edges, color=color(0), **look)
+            record(panels[1], "all", {**times, "rate_bps": found.total})
             _rate_panel(panels[1], "all")
         if several:
+            panels[-1].set_label("fairness")
             panels[-1].stairs(found.jain, edges, color=color(0), **look)
+            record(panels[-1], "all", {**times, "jain_index": found.jain})
             panels[-1].set(ylim=(0, 1.05), ylabel="Jain's index")
         panels[0].set_xlim(0, edges[-1])
         more = found.streams.height - len(names)

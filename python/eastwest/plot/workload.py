@@ -10,16 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from eastwest.plot.style import (
-    MUTED,
-    color,
-    legend_above,
-    nothing,
-    share_axis,
-    sheet,
-    style,
-    time_axis,
-)
+from eastwest.plot.numbers import record
+from eastwest.plot.sheet import mosaic, sheet
+from eastwest.plot.style import MUTED, color, legend_above, nothing, share_axis, time_axis
 from eastwest.units import clean, percent, plural, size, span
 from eastwest.workload.access import Access
 from eastwest.workload.arrival import Arrival
@@ -39,9 +32,12 @@ def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
     """
     with sheet((10.9, 3.3), columns=len(BYTES), sharey=True) as (figure, panels):
         for axes, name in zip(panels, BYTES, strict=True):
+            axes.set_label(WORDS[name])
             _cdf(axes, [(label, access, name) for label, access in traces])
             axes.set_title(f"{WORDS[name]} per job".capitalize())
-            axes.label_outer()
+            if not axes.get_subplotspec().is_first_col():
+                axes.tick_params(labelleft=False)
+                axes.set_ylabel("")
         panels[-1].legend(loc="lower right")
     return figure
 
@@ -49,17 +45,15 @@ def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
 def overview(described: Description) -> Figure:
     """Return a figure of one trace with bytes per job, arrivals of jobs and shapes of jobs."""
     access = described.access
-    with style():
-        figure = Figure(figsize=(10.9, 6.6), layout="constrained")
+    with mosaic((10.9, 6.6), [["bytes", "shapes"], ["arrivals", "arrivals"]]) as (figure, panels):
         name = clean(Path(described.name).name.removesuffix(".tsv"), 90)
         figure.suptitle(name, x=0.01, ha="left", fontsize=11)
-        grid = figure.add_gridspec(2, 2)
-        axes = figure.add_subplot(grid[0, 0])
+        axes = panels["bytes"]
         _cdf(axes, [(WORDS[name], access, name) for name in access.sizes])
         axes.legend(loc="lower right")
         axes.set_title(_cdf_title(access))
-        _rate(figure.add_subplot(grid[1, :]), described.arrival)
-        _shapes(figure.add_subplot(grid[0, 1]), described.shapes)
+        _rate(panels["arrivals"], described.arrival)
+        _shapes(panels["shapes"], described.shapes)
     return figure
 
 
@@ -79,6 +73,8 @@ def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
         most = max(most, sizes.most)
         x = np.concatenate([[_ZERO_AT], np.maximum(values, _ZERO_AT)])
         y = np.concatenate([[sizes.zero_share], shares])
+        reach = {"bytes": np.append(0.0, values), "share_of_jobs": y}
+        record(axes, label, reach)
         axes.step(x, y, where="post", color=color(number), ls=_DASHES[number % 4], label=label)
     if not drawn:
         nothing(axes, "the trace does not have these sizes")
@@ -102,6 +98,8 @@ def _rate(axes: Axes, arrival: Arrival) -> None:
     unit = time_axis(axes, arrival.step_s * arrival.counts.size, "time")
     edges = np.arange(arrival.counts.size + 1) * arrival.step_s * unit
     axes.stairs(arrival.counts, edges, color=color(0), fill=True, alpha=0.85)
+    times = {"time_s": edges[:-1] / unit, "until_s": edges[1:] / unit}
+    record(axes, "", {**times, "jobs": arrival.counts})
     axes.set_xlim(0, edges[-1])
     if unit == 1 / 3600:
         axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 3, 6, 10]))
@@ -136,6 +134,9 @@ def _shapes(axes: Axes, shapes: Shapes) -> None:
         "jobs": [100 * shape.share for shape in shapes.shapes],
         "bytes": [100 * shape.bytes_share for shape in shapes.shapes],
     }
+    shares = {"share_of_jobs": [s.share for s in shapes.shapes]}
+    shares["share_of_bytes"] = [s.bytes_share for s in shapes.shapes]
+    record(axes, "", {"shape": [s.word for s in shapes.shapes], **shares})
     for number, (label, values) in enumerate(both.items()):
         bars = axes.barh(place + 0.2 * (2 * number - 1), values, 0.36, color=color(number))
         bars.set_label(f"share of {label}")

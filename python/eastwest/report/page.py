@@ -102,17 +102,6 @@ def _trace_page(folder: Path) -> str:
         return description_page(describe(trace))
 
 
-def write_picture(result: Result, out: Path) -> None:
-    """Write an overview picture of a result to ``out``: PNG, SVG or PDF by the file's ending."""
-    from eastwest.plot.charts import overview  # noqa: PLC0415  slow to load: matplotlib
-    from eastwest.plot.picture import check, save  # noqa: PLC0415
-    from eastwest.plot.style import style  # noqa: PLC0415
-
-    check(out)
-    with style():
-        save(overview(result), out)
-
-
 def write_text(target: Path, text: str) -> None:
     """Write a text file atomically: after a failure there is no partial file."""
     write_whole(target, text.encode("utf-8", errors="replace"))

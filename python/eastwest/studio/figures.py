@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eastwest.deadlock import deadlock
 from eastwest.report.compare import shown_metrics
 from eastwest.results import Result
 from eastwest.views import goals as view
@@ -23,4 +24,13 @@ def goals(result: Result) -> list[dict[str, Any]]:
     return [
         {"met": entry.get("met"), "goal": str(entry.get("goal")), "text": view.line(entry)}
         for entry in view.entries(result.summary)
+    ]
+
+
+def notes(result: Result) -> list[str]:
+    """Return sentences on a run: the deadlock that ended it, and its notes."""
+    stuck = deadlock(result.summary)
+    said = result.summary.get("notes")
+    return ([f"The run {stuck}."] if stuck else []) + [
+        str(note) for note in (said if isinstance(said, list) else [])
     ]

@@ -270,12 +270,13 @@ def ended(state: str, error: str | None) -> dict[str, Any]:
         "digest": None,
         "figures": [],
         "goals": [],
+        "notes": [],
     }
 
 
 def of_result(result: Result) -> dict[str, Any]:
     """Return the end of a run with a result: its summary, digest, main figures and goals."""
-    from eastwest.studio.figures import figures, goals  # noqa: PLC0415  slow to load
+    from eastwest.studio.figures import figures, goals, notes  # noqa: PLC0415  slow to load
 
     return {
         **ended("done", None),
@@ -283,6 +284,7 @@ def of_result(result: Result) -> dict[str, Any]:
         "digest": result.digest,
         "figures": figures(result),
         "goals": goals(result),
+        "notes": notes(result),
     }
 
 

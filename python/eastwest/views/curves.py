@@ -45,6 +45,8 @@ class Axis:
     numbers: list[float] | None
     #: Function that formats a number of the axis as text with a unit.
     write: Callable[[float | None], str]
+    #: Name of the values with their unit, such as ``fabric.queue.limit_packets``.
+    column: str
 
 
 @dataclass(frozen=True)
@@ -286,9 +288,10 @@ def _axis(label: str, given: Mapping[str, Any]) -> Axis:
     names = [shown(said, 100) for said in given]
     read = numbers([*given.values()])
     if read is None:
-        return Axis(shown(label), names, None, units.count)
+        return Axis(shown(label), names, None, units.count, shown(label))
     end, found = read
-    return Axis(shown(label) + _IN_LABEL.get(end, ""), names, found, _WRITTEN[end])
+    written = shown(label)
+    return Axis(written + _IN_LABEL.get(end, ""), names, found, _WRITTEN[end], written + end)
 
 
 def _estimates(sweep: SweepResult, name: str, factor: float) -> dict[int, Estimate]:

@@ -332,6 +332,7 @@ class Studio {
       run.state = event.state;
       run.figures = event.figures || [];
       run.goals = event.goals || [];
+      run.notes = event.notes || [];
       run.digest = event.digest;
       if (event.summary && event.summary.wall_s !== undefined) run.wall = event.summary.wall_s;
       if (event.error) this.fail(event.error);
@@ -345,6 +346,7 @@ class Studio {
       card.append(element("span", { class: "what" }, title || key), element("strong", {}, text));
       return card;
     }));
+    byId("run-notes").replaceChildren(...(run.notes || []).map((note) => element("li", {}, note)));
     byId("goals").replaceChildren(...(run.goals || []).map((goal) => goalLine("li", goal)));
   }
 
