@@ -201,8 +201,8 @@ def test_no_text_makes_the_scan_fail(text: str) -> None:
 )
 def test_long_texts_are_scanned_in_linear_time(part: str) -> None:
     # With a time that grows with the square of the length, these texts take minutes.
-    text = f"a = [{part * 40_000}"
-    for each in (text, part * 40_000):
+    text = f"a = [{part * 10_000}"
+    for each in (text, part * 10_000):
         complete(each, len(each))
         hover(each, len(each) // 2)
 

@@ -181,6 +181,7 @@ def test_a_worker_that_dies_is_replaced(client: Client) -> None:
     assert client.end(FIRST)["state"] == "done"
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_obey_is_killed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_worker_that_does_not_obey_is_killed(
     assert client.end(FIRST)["state"] == "done"
 
 
+@pytest.mark.slow
 def test_only_the_newest_results_are_stored(tmp_path: Path) -> None:
     short = FIRST.replace("1 MB", "1 KB")
     with studio(tmp_path) as client:
