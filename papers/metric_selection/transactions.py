@@ -12,6 +12,7 @@ sizes of the database's answers are exponential in both.
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -68,8 +69,9 @@ def main() -> None:
     """Write the tables of all numbers."""
     HERE.mkdir(exist_ok=True)
     for number in range(1, TABLES + 1):
-        write_whole(HERE / f"load-{number}.tsv", table(number, False).encode())
-        write_whole(HERE / f"equal-{number}.tsv", table(number, True).encode())
+        for name, equal in (("load", False), ("equal", True)):
+            packed = gzip.compress(table(number, equal).encode(), 9, mtime=0)
+            write_whole(HERE / f"{name}-{number}.tsv.gz", packed)
 
 
 if __name__ == "__main__":

@@ -181,6 +181,32 @@ def test_no_text_makes_the_scan_fail(text: str) -> None:
         hover(text, offset)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        '"',
+        "a.",
+        "[],",
+        "{b=1},",
+        "[",
+        "{b=",
+        "=",
+        "\n",
+        "#\n",
+        "[a]\n",
+        "[[a.b]]\n",
+        "a=[\n",
+        'a="\n',
+    ],
+)
+def test_long_texts_are_scanned_in_linear_time(part: str) -> None:
+    # With a time that grows with the square of the length, these texts take minutes.
+    text = f"a = [{part * 10_000}"
+    for each in (text, part * 10_000):
+        complete(each, len(each))
+        hover(each, len(each) // 2)
+
+
 def test_a_hover_explains_a_setting() -> None:
     told = hover(*at_cursor('[tcp]\nmin_|rto = "1 ms"'))
     assert told["path"] == "tcp.min_rto" and told["default"] == "200 ms" and told["doc"]

@@ -36,6 +36,29 @@ bytes = "1 KB"
 """
 
 
+#: A scenario whose flows can no longer finish after 3 ms of simulated time.
+BROKEN = """schema = 1
+[fabric]
+kind = "star"
+hosts = 3
+host_rate = "1 Gbit/s"
+[tcp]
+max_retries = 1
+syn_retries = 1
+min_rto = "1 ms"
+initial_rto = "1 ms"
+[[fault]]
+kind = "down"
+on = "h1"
+from = "0 s"
+until = "100 s"
+[[workload]]
+name = "w"
+kind = "permutation"
+bytes = "1 MB"
+"""
+
+
 def eventually(is_so: Callable[[], Any]) -> Any:
     """Return the first true value of a function that is called again and again."""
     end = time.monotonic() + 60
@@ -81,6 +104,15 @@ def test_a_scenario_with_problems_fails_with_their_list(client: Client) -> None:
     for path in ("report", "slowest", "flows", "series?links=0", "result.zip"):
         status, message = client.refused("GET", f"/api/runs/{run}/{path}")
         assert status == 409 and "has no result" in message
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_run_that_cannot_go_on_fails(client: Client, live: bool) -> None:
+    objects = client.stream(client.start(BROKEN, live=live))
+    end = objects[-1]
+    assert end["state"] == "failed" and "can no longer finish" in end["error"]
+    frames = [each["t"] for each in objects if each["kind"] == "frame"]
+    assert bool(frames) == live and all(t <= 0.0032 for t in frames)
 
 
 @pytest.mark.skipif(
@@ -149,6 +181,7 @@ def test_a_worker_that_dies_is_replaced(client: Client) -> None:
     assert client.end(FIRST)["state"] == "done"
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_obey_is_killed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +194,7 @@ def test_a_worker_that_does_not_obey_is_killed(
     assert client.end(FIRST)["state"] == "done"
 
 
+@pytest.mark.slow
 def test_only_the_newest_results_are_stored(tmp_path: Path) -> None:
     short = FIRST.replace("1 MB", "1 KB")
     with studio(tmp_path) as client:

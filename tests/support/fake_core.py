@@ -228,6 +228,7 @@ class Tables:
             "flow_parts": self.flow_parts(),
             "flow_hops": empty_columns("flow_hops"),
             "flow_samples": empty_columns("flow_samples"),
+            "packet_hops": empty_columns("packet_hops"),
             "events": self.events(),
             "links": self.links(),
             "drops": self.drops(),

@@ -1,7 +1,7 @@
 //! The way of every packet of selected senders, link by link: the table `packet_hops`.
 
+use crate::origin::Place;
 use crate::scenario::{PacketHopsConfig, Senders};
-use crate::transports::Transports;
 use eastwest_measure::packet_hops::{PacketHop, PacketHopLog};
 use eastwest_network::journeys::Hop;
 use serde::{Deserialize, Serialize};
@@ -26,10 +26,10 @@ impl HopRecorder {
         !self.senders.is_empty()
     }
 
-    /// Records that a packet has crossed a link, if its sender is selected.
-    pub fn take(&mut self, hop: &Hop, transports: &Transports) {
+    /// Records that a packet has crossed a link, if its sender is selected. `place` is the place of
+    /// the packet in the stream of its sender.
+    pub fn take(&mut self, hop: &Hop, place: &Place) {
         let packet = &hop.packet;
-        let place = transports.place_of(packet);
         if !self.senders.contains(place.src, packet.dst) {
             return;
         }

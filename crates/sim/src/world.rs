@@ -224,7 +224,8 @@ impl World {
                     self.capture(&seen);
                 }
                 if INSIDE && let Some(hop) = self.site.network.fabric.journeys.take_hop() {
-                    self.site.probes.packet_hops.take(&hop, &self.site.transports);
+                    let place = self.site.transports.place_of(&hop.packet);
+                    self.site.probes.packet_hops.take(&hop, &place);
                 }
                 if let Some(slot) = arrived {
                     let site = &mut self.site;

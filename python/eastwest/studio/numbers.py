@@ -20,29 +20,42 @@ def numbers(resolved: dict[str, Any], text: str) -> list[dict[str, Any]]:
     """
     found = scan(text)
     kinds = dict(_leaves(resolved, ()))
+    places = _places(kinds, found)
     rows = []
     for steps, value in kinds.items():
-        given = _in_text(steps, kinds, found)
-        row = None if given is None else _row(steps, given, value, kinds, found)
+        head = steps[:2]
+        is_item = len(steps) > 2 and isinstance(steps[1], int)
+        if is_item and head not in places:
+            continue  # a table that the text lacks has no path
+        given = (*places[head], *steps[2:]) if is_item else steps
+        row = _row(steps, given, value, kinds, found)
         if row is not None:
             rows.append(row)
     rows.sort(key=lambda row: not row["explicit"])
     return rows[:_MOST]
 
 
-def _in_text(steps: Steps, kinds: dict[Steps, Any], found: Scan) -> Steps | None:
-    """Return the steps to a setting in the text, in which lists may lack resolved tables.
+def _places(kinds: dict[Steps, Any], found: Scan) -> dict[Steps, Steps]:
+    """Return steps to tables in lists of the text, by steps in the resolved scenario.
 
-    None if the text has no such table: its settings have no path.
+    The resolved lists may have more tables. Tables correspond if their names are equal, or if the
+    numbers are and the text has no name.
     """
-    if len(steps) < 3 or not isinstance(steps[1], int):
-        return steps
-    name = kinds.get((*steps[:2], "name"))
-    numbered = {place[1] for place in found.tables if len(place) == 2 and place[0] == steps[0]}
-    named = [n for n in numbered if found.value_of((steps[0], n, "name")) == name]
-    if not named and steps[1] in numbered and found.value_of((*steps[:2], "name")) is None:
-        named = [steps[1]]
-    return (steps[0], named[0], *steps[2:]) if named else None
+    named: dict[tuple[str | int, Any], Steps] = {}
+    unnamed: set[Steps] = set()
+    for steps in found.tables:
+        if len(steps) == 2 and isinstance(steps[1], int):
+            name = found.value_of((*steps, "name"))
+            if name is None:
+                unnamed.add(steps)
+            else:
+                named[steps[0], name] = steps
+    places = {}
+    for steps in {steps[:2] for steps in kinds if len(steps) > 2 and isinstance(steps[1], int)}:
+        given = named.get((steps[0], kinds.get((*steps, "name"))))
+        if given is not None or steps in unnamed:
+            places[steps] = given or steps
+    return places
 
 
 def _leaves(tree: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:

@@ -17,6 +17,8 @@ _BLANK = " \t"
 #: Line that begins with a key or a header: a list without its end stops before it.
 _NEXT = re.compile(r"\n[ \t]*(?:[A-Za-z0-9_.-]+[ \t]*=|\[\[?[ \t]*[A-Za-z])")
 _DEEPEST = 64
+#: Maximum number of names in a dotted key; further names are ignored.
+_MOST_NAMES = 32
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ class _Scanner:
         self._line = 1
         self._counted = 0
         self._made = Scan(text)
+        #: Offset at which a list that is not closed ends.
+        self._most = 0
         self._lists: dict[Steps, int] = {}
         self._table: Steps = ()
 
@@ -128,15 +132,18 @@ class _Scanner:
         self._made.places.sort(key=lambda p: (p.start, -p.end))
         return self._made
 
-    def _place(self, kind: str, steps: Steps, start: int, end: int, is_list: bool = False) -> Place:
-        if start < self._counted:
-            line = 1 + self._text.count("\n", 0, start)
-        else:
-            self._line += self._text.count("\n", self._counted, start)
-            self._counted, line = start, self._line
+    def _place(
+        self, kind: str, steps: Steps, start: int, end: int, line: int, is_list: bool = False
+    ) -> Place:
         place = Place(kind, steps, start, end, line, is_list)
         self._made.places.append(place)
         return place
+
+    def _line_at(self, offset: int) -> int:
+        """Return the line of an offset, which must not be smaller than in calls before."""
+        self._line += self._text.count("\n", self._counted, offset)
+        self._counted = max(self._counted, offset)
+        return self._line
 
     def _line_end(self) -> int:
         end = self._text.find("\n", self._at)
@@ -144,7 +151,7 @@ class _Scanner:
 
     def _comment(self) -> None:
         end = self._line_end()
-        self._place("comment", (), self._at, end)
+        self._place("comment", (), self._at, end, self._line_at(self._at))
         self._at = end
 
     def _to_line_end(self) -> None:
@@ -158,6 +165,7 @@ class _Scanner:
 
     def _header(self) -> None:
         start, end = self._at, self._line_end()
+        line = self._line_at(start)
         is_list = self._text.startswith("[[", start)
         self._at += 2 if is_list else 1
         names = self._names("]\n#")
@@ -177,7 +185,7 @@ class _Scanner:
         stop = self._at
         while stop > start + 1 and self._text[stop - 1] in _BLANK:
             stop -= 1
-        self._place("header", steps, start, stop, is_list)
+        self._place("header", steps, start, stop, line, is_list)
         self._to_line_end()
 
     def _names(self, stops: str) -> list[str]:
@@ -198,11 +206,11 @@ class _Scanner:
                 self._at += 1
             else:
                 break
-        return names
+        return names[:_MOST_NAMES]
 
     def _setting(self, table: Steps, stops: str, depth: int = 0) -> None:
         """Scan ``key = value`` in a table, up to one of the characters ``stops``."""
-        start = self._at
+        start, line = self._at, self._line_at(self._at)
         names = self._names(f"={stops}")
         end = self._at
         while end > start and self._text[end - 1] in _BLANK:
@@ -213,7 +221,7 @@ class _Scanner:
         # After a dot at the end, the last name is still missing.
         is_open = self._text[start:end].endswith(".")
         above = (*table, *(names if is_open else names[:-1]))
-        self._place("key", above, start, end)
+        self._place("key", above, start, end, line)
         if not self._text.startswith("=", self._at):
             return
         self._at += 1
@@ -224,7 +232,7 @@ class _Scanner:
 
     def _value(self, steps: Steps, stops: str, depth: int, blank: int | None = None) -> None:
         """Scan a value; ``blank`` is the offset after the equals sign."""
-        start = self._at
+        start, line = self._at, self._line_at(self._at)
         sign = self._text[start : start + 1]
         if sign and sign in "\"'":
             self._string()
@@ -239,9 +247,9 @@ class _Scanner:
         while end > start and self._text[end - 1] in " \t\r":
             end -= 1
         if end == start:  # no value yet: the place is all blanks after the equals sign
-            self._place("value", steps, start if blank is None else blank, self._at)
+            self._place("value", steps, start if blank is None else blank, self._at, line)
             return
-        self._made.values[steps] = self._place("value", steps, start, end)
+        self._made.values[steps] = self._place("value", steps, start, end, line)
 
     def _string(self) -> None:
         """Move to the end of a string; a string without its end stops at the end of the line."""
@@ -258,8 +266,10 @@ class _Scanner:
 
     def _list(self, steps: Steps, depth: int) -> None:
         """Move to the end of a list; items that are tables get numbers."""
-        following = _NEXT.search(self._text, self._at)
-        most = following.start() if following else len(self._text)
+        if self._at >= self._most:  # lists in a list end where it ends
+            following = _NEXT.search(self._text, self._at)
+            self._most = following.start() if following else len(self._text)
+        most = self._most
         self._at += 1
         number = 0
         while self._at < most:
@@ -282,7 +292,7 @@ class _Scanner:
 
     def _inline(self, steps: Steps, depth: int) -> None:
         """Move to the end of an inline table, or to the end of the line."""
-        start = self._at
+        start, line = self._at, self._line_at(self._at)
         self._at += 1
         while self._at < len(self._text) and self._text[self._at] not in "}\n":
             if self._text[self._at] in " \t\r,":
@@ -294,5 +304,5 @@ class _Scanner:
                 self._setting(steps, ",}\n", depth + 1)
                 self._at = max(self._at, before + 1)
         closed = self._text.startswith("}", self._at)
-        self._place("inline", steps, start + 1, self._at)
+        self._place("inline", steps, start + 1, self._at, line)
         self._at += closed

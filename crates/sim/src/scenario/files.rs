@@ -3,6 +3,7 @@
 //! result folder contains all inputs of its run.
 
 use eastwest_mechanism::Mechanisms;
+use flate2::read::MultiGzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -53,16 +54,20 @@ pub struct Files {
 }
 
 impl Files {
-    /// Reads the file `name` of the scenario and records it as an input file. Fails with a message
-    /// if the file does not exist, has more than `most` bytes, or is outside the scenario's
-    /// directory. A file of `context.files` may have any size.
+    /// Reads the file `name` of the scenario and records it as an input file, unpacked if it is
+    /// compressed with gzip. Fails with a message if the file does not exist, has more than `most`
+    /// bytes, packed or unpacked, or is outside the scenario's directory. A file of `context.files`
+    /// may have any size.
     pub fn load(&mut self, context: &Context, name: &str, most: u64) -> Result<Attached, String> {
         let bytes = match context.files.get(name) {
             Some(bytes) => bytes.clone(),
             None => read_below(&context.base_dir, name, most)?,
         };
         let base = name.rsplit('/').next().unwrap_or(name);
-        Ok(self.attach(base, bytes))
+        match unpack(&bytes, most)? {
+            Some(unpacked) => Ok(self.attach(base.strip_suffix(".gz").unwrap_or(base), unpacked)),
+            None => Ok(self.attach(base, bytes)),
+        }
     }
 
     /// Reads a file that ships with Eastwest, with at most `most` bytes, and records it as an input
@@ -162,9 +167,44 @@ pub fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String
     Ok(bytes.into())
 }
 
+/// Returns the content of a file that is compressed with gzip; `None` if it is not compressed. Fails
+/// with a message if the content has more than `most` bytes, or is damaged.
+pub fn unpack(bytes: &[u8], most: u64) -> Result<Option<Arc<[u8]>>, String> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(None);
+    }
+    let mut unpacked = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(most.saturating_add(1)).read_to_end(&mut unpacked);
+    read.map_err(|error| format!("cannot be unpacked: {error}"))?;
+    if unpacked.len() as u64 > most {
+        return Err(format!("is too large: at most {most} bytes are read"));
+    }
+    Ok(Some(unpacked.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    #[test]
+    fn files_compressed_with_gzip_are_unpacked() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(&[b'x'; 1000]).expect("in memory");
+        let packed = packed.finish().expect("in memory");
+        let mut context = context();
+        context.files.insert("a/t.tsv.gz".to_owned(), packed.clone().into());
+        let mut files = Files::default();
+        let file = files.load(&context, "a/t.tsv.gz", 1000).expect("in memory");
+        assert_eq!((file.name.as_str(), file.bytes.len()), ("inputs/t.tsv", 1000));
+        let refused = files.load(&context, "a/t.tsv.gz", 999).unwrap_err();
+        assert_eq!(refused, "is too large: at most 999 bytes are read");
+        let half = unpack(&packed[..packed.len() / 2], 1000).unwrap_err();
+        assert!(half.contains("cannot be unpacked"), "{half}");
+        assert_eq!(unpack(b"plain", 1000), Ok(None));
+    }
 
     fn context() -> Context {
         Context {

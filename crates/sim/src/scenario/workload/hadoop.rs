@@ -28,7 +28,7 @@ const SHIPPED: [&str; 2] = ["default-0.20", "tuned-0.20"];
 /// Maximum number of Hadoop configuration files of a workload.
 const MOST_FILES: usize = 16;
 /// Maximum size in bytes of a Hadoop configuration file on disk; the file may be compressed.
-const MOST_PACKED: u64 = hadoop_xml::MOST_BYTES;
+const MOST_BYTES: u64 = hadoop_xml::MOST_BYTES;
 /// Reads the keys `hadoop` and `hadoop_files`. The values of Hadoop properties become presets
 /// (defaults) of the keys of the workload `s` that the scenario does not contain.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec<String>) {
@@ -86,9 +86,9 @@ fn read_files(
     for FileName(name) in &listed {
         let loaded = if SHIPPED.contains(&name.as_str()) {
             let file = format!("hadoop/{name}.xml");
-            files.load_shipped(ground.context, name, &file, MOST_PACKED)
+            files.load_shipped(ground.context, name, &file, MOST_BYTES)
         } else {
-            files.load(ground.context, name, MOST_PACKED)
+            files.load(ground.context, name, MOST_BYTES)
         };
         let parsed = loaded.and_then(|file| {
             attached.push(FileName(file.name));

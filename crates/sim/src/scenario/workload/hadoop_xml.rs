@@ -6,11 +6,9 @@
 //! text has no entities beyond the five of XML, and no other file is opened. Hadoop follows
 //! `<include>`; this reader refuses it, because it may refer to any file.
 
-use flate2::read::MultiGzDecoder;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Error, Reader, XmlVersion};
-use std::io::Read;
 
 /// Maximum size in bytes of an unpacked configuration file: four times the size of a job's
 /// configuration in Hadoop 3.
@@ -33,12 +31,13 @@ pub struct Property {
     pub line: usize,
 }
 
-/// Returns all properties of a Hadoop configuration file (XML, also compressed with gzip) in the
-/// order of the file. Fails with the first problem and its line.
+/// Returns all properties of a Hadoop configuration file (XML) in the order of the file. Fails with the first problem and its line.
 pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
-    let unpacked = unpack(bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(format!("is too large: at most {MOST_BYTES} bytes are read"));
+    }
     let text =
-        std::str::from_utf8(&unpacked).map_err(|_| "is not text in UTF-8 encoding".to_owned())?;
+        std::str::from_utf8(bytes).map_err(|_| "is not text in UTF-8 encoding".to_owned())?;
     let mut walk = Walk { text, counted: 0, line: 1, open: Vec::new(), found: Vec::new() };
     let mut reader = Reader::from_str(text);
     loop {
@@ -59,19 +58,6 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
             Err(message) => return Err(format!("line {}: {message}", walk.line)),
         }
     }
-}
-
-/// Returns the bytes of a configuration file, unpacked if it is compressed with gzip.
-fn unpack(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let too_large = || format!("is too large: at most {MOST_BYTES} bytes are read");
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        let fits = bytes.len() as u64 <= MOST_BYTES;
-        return if fits { Ok(bytes.to_vec()) } else { Err(too_large()) };
-    }
-    let mut unpacked = Vec::new();
-    let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut unpacked);
-    read.map_err(|error| format!("cannot be unpacked: {error}"))?;
-    if unpacked.len() as u64 > MOST_BYTES { Err(too_large()) } else { Ok(unpacked) }
 }
 
 fn newlines(bytes: &[u8]) -> usize {
@@ -244,9 +230,6 @@ fn resolve(reference: &BytesRef) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-    use std::io::Write;
 
     fn one(name: &str, value: &str, fixed: bool, line: usize) -> Property {
         Property { name: name.to_owned(), value: value.to_owned(), fixed, line }
@@ -265,11 +248,6 @@ mod tests {
             one("c", "${x}& &", false, 8),
         ];
         assert_eq!(read(text.as_bytes()).expect("a configuration"), expected);
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(text.as_bytes()).expect("in memory");
-        let packed = packed.finish().expect("in memory");
-        assert_eq!(read(&packed).expect("a configuration"), expected);
-        assert!(read(&packed[..packed.len() / 2]).unwrap_err().contains("cannot be unpacked"));
     }
 
     #[test]
