@@ -20,7 +20,7 @@ from project_paths import DATA, ROOT
 #: Written by the build of commit 89c2639, before folders carried a format.
 FIRST = DATA / "results-format-1"
 #: Written by the last builds of formats 2 to 6 (ff5f0b8^, 6fc9247^, df5d14a^, 86d52f9^, 61b4c53^),
-#: and by the first of formats 7 to 10 that had them as tests. A new format needs a folder of its
+#: and by the first of formats 7 to 11 that had them as tests. A new format needs a folder of its
 #: own.
 LATER = [
     FIRST.with_name(f"results-format-{number}") for number in range(2, formats.RESULT_FORMAT + 1)
