@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 
 import eastwest as ew
 from eastwest import formats, memory
-from eastwest.core import RunOptions
+from eastwest.core import Frame, Live, RunOptions
 from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.unfinished import Keeper
@@ -66,6 +67,24 @@ class Stopped(KeyboardInterrupt):
     """Exception with which a test interrupts a run."""
 
 
+class Screen:
+    """Receiver of frames at regular times, which interrupts the run at the time ``stop_s``."""
+
+    first_s = 0.0
+
+    def __init__(self, step_s: float, stop_s: float = math.inf) -> None:
+        self.step_s = step_s
+        self.stop_s = stop_s
+        self.times: list[float] = []
+
+    def frame(self, frame: Frame) -> float:
+        self.times.append(frame["time_s"])
+        if frame["time_s"] >= self.stop_s:
+            time.sleep(1e-3)  # The run is now long enough that its state is worth keeping.
+            raise Stopped
+        return frame["time_s"] + self.step_s
+
+
 def attempt(
     out: str,
     *,
@@ -76,6 +95,7 @@ def attempt(
     rows: int = 5,
     every_s: float = 1e-3,
     fresh: bool = False,
+    live: Live | None = None,
 ) -> tuple[list[str], ew.Result | None]:
     """Run until this number of packet-hops; return the printed text, and the result if it ended."""
     said: list[str] = []
@@ -89,7 +109,7 @@ def attempt(
 
     source, target = load_source(scenario), TargetFolder(Path(out))
     try:
-        options = RunOptions(progress=progress, threads=threads)
+        options = RunOptions(progress=progress, threads=threads, live=live)
         return said, simulate(source, list(settings), None, target, options, keeper)
     except Stopped:
         assert keeper.kept_s is not None
@@ -171,10 +191,16 @@ def test_a_run_on_two_threads_is_kept_and_goes_on_as_it_began() -> None:
         assert result is None
         assert not Path("two").exists()
     assert said[0].startswith("resumes from ")
-    said, result = attempt("two", **busy)
+    screen = Screen(one.summary["simulated_s"] / 100)
+    said, result = attempt("two", live=screen, **busy)
     assert said[0].startswith("resumes from ")
     assert result is not None
     assert result.digest == one.digest
+    notes = " ".join(result.summary["notes"])
+    in_parts = "2 threads were used" in notes
+    assert ("Only the last frame was delivered" in notes) == in_parts
+    assert (len(screen.times) == 1) == in_parts
+    assert screen.times[-1] == one.summary["simulated_s"]
     for name in formats.TABLES:
         assert one.table(name).equals(result.table(name)), name
     assert not Path("store/unfinished").exists()
@@ -199,6 +225,20 @@ def test_a_run_goes_on_twice_and_ends_as_if_nothing_had_happened(whole: ew.Resul
     assert_same(result, whole)
     assert result.summary["wall_s"] > 0
     assert not Path("store/unfinished").exists()
+
+
+def test_a_run_whose_receiver_of_frames_was_interrupted_goes_on(whole: ew.Result) -> None:
+    end: float = whole.summary["simulated_s"]
+    said, result = attempt("r", live=Screen(end / 50, 0.4 * end))
+    assert result is None
+    later = Screen(end / 50)
+    said, result = attempt("r", live=later)
+    assert said[0].startswith("resumes from ")
+    assert result is not None
+    assert_same(result, whole)
+    assert 0.4 * end <= later.times[0] <= 0.41 * end
+    assert later.times[-1] == end
+    assert 30 <= len(later.times) <= 33
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "part", "foreign"])

@@ -376,7 +376,7 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         # A panic in Rust is a PanicException of PyO3, which does not derive from Exception.
         if isinstance(error, (Exception, KeyboardInterrupt)):
             raise
-        if isinstance(error, SystemExit):
+        if isinstance(error, SystemExit) and wanted.sketches:
             raise MechanismError(
                 "a mechanism in Python has called exit; no result was written"
             ) from error

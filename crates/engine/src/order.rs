@@ -43,6 +43,12 @@ impl Key {
         Key(time.0 << 3 | class as u64)
     }
 
+    /// Returns the largest key of events at or before `time`; with [`Time::NEVER`] the largest key
+    /// below [`Key::NEVER`].
+    pub fn last_until(time: Time) -> Key {
+        Key((time.0 << 3 | 7).min(Key::NEVER.0 - 1))
+    }
+
     /// Returns the time of the event.
     #[inline]
     pub fn time(self) -> Time {
@@ -74,6 +80,10 @@ mod tests {
         assert!(Key::new(t, Class::Sample) < Key::new(Time(6), Class::Departure));
         assert!(Key::new(Time::NEVER, Class::Sample) < Key::NEVER);
         assert_eq!(Key::new(t, Class::Wake).time(), t);
+        let last = Key::last_until(t);
+        assert!(Key::new(t, Class::Change) <= last && last < Key::new(Time(6), Class::Departure));
+        let last = Key::last_until(Time::NEVER);
+        assert!(Key::new(Time::NEVER, Class::Change) <= last && last < Key::NEVER);
     }
 
     #[test]

@@ -195,25 +195,14 @@ impl World {
         events: u64,
     ) -> Result<Pause, RunError> {
         let links = self.site.network.fabric.links.len() as u32;
-        // One comparison per event finds both the end of the run and the next frame.
-        let horizon = self.site.until.min(self.site.next_frame());
+        // One comparison per event finds the end of the run, the next frame, and a list without
+        // events.
+        let last = Key::last_until(self.site.until.min(self.site.next_frame()));
         while self.site.drivers.unfinished > 0 && self.site.drivers.stuck.is_none() {
             let site = &mut self.site;
             let (key, source) = site.network.sources.winner();
-            if key == Key::NEVER && !site.drivers.await_the_end(site.until) {
-                self.record_losses(Time::NEVER);
-                let site = &mut self.site;
-                let outstanding = site.describe_stuck(site.transports.outstanding());
-                return Err(site.drivers.stuck.take().unwrap_or(RunError::Stuck(outstanding)));
-            }
-            if key.time() > horizon {
-                if horizon < site.until {
-                    return Ok(Pause::Frame);
-                }
-                site.network.now = site.until;
-                site.network.fabric.find_deadlock(site.until);
-                self.record_losses(Time::NEVER);
-                return self.site.drivers.stuck.take().map_or(Ok(Pause::Over), Err);
+            if key > last {
+                return self.pause_before(key);
             }
             site.network.now = key.time();
             site.events += 1;
@@ -249,6 +238,27 @@ impl World {
                 return Ok(Pause::Check);
             }
         }
+        self.site.drivers.stuck.take().map_or(Ok(Pause::Over), Err)
+    }
+
+    /// Returns the reason why the event `key` is not executed: the run is over before it, a frame is
+    /// due before it, or no events are left, which may be an error.
+    #[cold]
+    #[inline(never)]
+    fn pause_before(&mut self, key: Key) -> Result<Pause, RunError> {
+        let site = &mut self.site;
+        if key == Key::NEVER && !site.drivers.await_the_end(site.until) {
+            self.record_losses(Time::NEVER);
+            let site = &mut self.site;
+            let outstanding = site.describe_stuck(site.transports.outstanding());
+            return Err(site.drivers.stuck.take().unwrap_or(RunError::Stuck(outstanding)));
+        }
+        if site.next_frame() < site.until {
+            return Ok(Pause::Frame);
+        }
+        site.network.now = site.until;
+        site.network.fabric.find_deadlock(site.until);
+        self.record_losses(Time::NEVER);
         self.site.drivers.stuck.take().map_or(Ok(Pause::Over), Err)
     }
 
