@@ -3,6 +3,10 @@
 Counters of a frame count from the start of the run. When the list is full, each pair of neighbours
 becomes one frame: the counters are those of the later frame, the queue of a link is the longer of
 both. The whole run therefore stays in the list, with the peaks of all queues.
+
+Frames of the grid (``grid``) are at regular simulated times, so that curves do not depend on how fast
+the user watched the run. A frame between them shows the present state, and the next frame replaces
+it.
 """
 
 from __future__ import annotations
@@ -32,10 +36,11 @@ class Frames:
         return self._frames[-1] if self._frames else None
 
     def add(self, frame: Frame) -> None:
-        """Add a frame; a frame at the time of the newest one replaces it."""
+        """Add a frame; it replaces a frame of the same time, or one between the grid."""
         last = self.last
-        if last is not None and frame["time_s"] <= last["time_s"]:
-            self._frames[-1] = merged(last, frame)
+        if last is not None and (frame["time_s"] <= last["time_s"] or not last["grid"]):
+            grid = frame["grid"] or (last["grid"] and frame["time_s"] <= last["time_s"])
+            self._frames[-1] = {**frame, "grid": grid}
             return
         self._frames.append(frame)
         if len(self._frames) > _most(frame):

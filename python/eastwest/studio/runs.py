@@ -135,6 +135,7 @@ class Difference:
         told = {
             "kind": "frame",
             "t": frame["time_s"],
+            "grid": frame["grid"],
             "q": np.column_stack([queued, packets[queued], waiting[queued]]).tolist(),
             "d": np.column_stack([some, *(each[some] for each in more)]).tolist(),
             "p": paused.tolist(),

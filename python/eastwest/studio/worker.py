@@ -37,10 +37,11 @@ _FIRST_INTERVAL_S = 1e-6
 #: Largest growth of the simulated time between two calls.
 _GROWTH = 2.0
 _PROGRESS_WALL_S = 0.1
-#: Wall time in s from the start of a run in which frames are dense, so that a short run has whole
-#: curves: each interval is at most the part 1 / ``_DENSE`` of the simulated time so far.
-_DENSE_WALL_S = 0.3
-_DENSE = 50
+#: First interval between two frames of the curves of a run, in simulated s.
+_GRID_S = 1e-5
+#: Maximum number of frames, minimum number, and maximum number of frames times links, of the curves
+#: of a run.
+MOST_FRAMES, _LEAST_FRAMES, _MOST_CELLS = 1_000, 50, 100_000
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,37 @@ class _StoppedError(Exception):
     """The user stopped the run."""
 
 
+class Grid:
+    """Simulated times of the frames that make up the curves of a run.
+
+    The times are multiples of an interval. The interval doubles whenever the run has many frames,
+    so that curves do not depend on how fast the user watched the run.
+    """
+
+    def __init__(self, interval_s: float | None) -> None:
+        self._interval_s = interval_s or _GRID_S
+        self._most = 0 if interval_s is None else MOST_FRAMES
+        self._reached = 0
+
+    @property
+    def next_s(self) -> float:
+        """Simulated time of the next frame of the grid, in s."""
+        return (self._reached + 1) * self._interval_s
+
+    def reached(self, at_s: float, links: int) -> bool:
+        """Whether a simulated time is, or has passed, the next time of the grid.
+
+        ``links`` is the number of links of the fabric: a run of a large fabric has fewer frames.
+        """
+        if at_s < self.next_s * (1 - 1e-9):
+            return False
+        self._reached = math.floor(at_s / self._interval_s * (1 + 1e-9))
+        most = self._most or max(_LEAST_FRAMES, min(MOST_FRAMES // 4, _MOST_CELLS // max(links, 1)))
+        while self._reached >= most:
+            self._interval_s, self._reached = 2 * self._interval_s, self._reached // 2
+        return True
+
+
 class Watch:
     """Observer of a run: sends frames and progress, and obeys the controls of the user.
 
@@ -103,15 +135,13 @@ class Watch:
         self._paused = task.paused
         #: Simulated time at which the run pauses after a step, in s; None without a step.
         self._pause_at: float | None = None
-        #: Simulated time from which the next frame may be sent, in s.
-        self._next_sent_s = 0.0
+        self._grid = Grid(task.frame_s)
         self._unsent: core.Frame | None = None
         now = time.monotonic()
         self._last_sent = self._last_call = self._last_progress = -1.0
         #: Wall and simulated time from which the speed counts.
         self._pace_from = (now, 0.0)
         self.first_s = 0.0
-        self._begun = now
         self._last_at = 0.0
 
     def frame(self, frame: core.Frame) -> float:
@@ -125,8 +155,10 @@ class Watch:
             self._paused, self._pause_at = True, None
         self._obey(at)
         self._wait_for_pace(at)
-        if self._is_due(at) or self._paused:
-            self._send(frame)
+        on_grid = self._grid.reached(at, len(frame["paused"]))
+        late = time.monotonic() - self._last_sent >= FRAME_WALL_S
+        if on_grid or late or self._paused:
+            self._send(frame, on_grid)
         if self._paused:
             self._hold(at)
         self._last_call = time.monotonic()
@@ -140,39 +172,20 @@ class Watch:
         ratio = _CALL_WALL_S / max(took_s, 1e-9)
         self._interval = max(simulated_s * min(_GROWTH, max(ratio, 0.02)), 1e-9)
 
-    def _is_due(self, at: float) -> bool:
-        """Whether a frame is sent now.
-
-        With ``frame_s`` it is sent at these times. Else at most 30 are sent a second, and all
-        frames at the begin of the run.
-        """
-        every = self._task.frame_s
-        if every is not None:
-            if at < self._next_sent_s * (1 - 1e-12):
-                return False
-            self._next_sent_s = (math.floor(at / every * (1 + 1e-12)) + 1) * every
-            return True
-        now = time.monotonic()
-        return now - self._begun < _DENSE_WALL_S or now - self._last_sent >= FRAME_WALL_S
-
-    def _send(self, frame: core.Frame) -> None:
+    def _send(self, frame: core.Frame, on_grid: bool) -> None:
         self._last_sent, self._unsent = time.monotonic(), None
-        self._link.send(Message(self._task.run, "frame", frame))
+        self._link.send(Message(self._task.run, "frame", {**frame, "grid": on_grid}))
 
     def finish(self) -> None:
         """Send the last frame of the run, if it has not been sent."""
         if self._unsent is not None:
-            self._send(self._unsent)
+            self._send(self._unsent, True)
 
     def _next(self, at: float) -> float:
         step = self._interval
-        if time.monotonic() - self._begun < _DENSE_WALL_S:
-            step = min(step, max(_FIRST_INTERVAL_S, at / _DENSE))
         if self._speed is not None:
             step = min(step, self._speed * _CALL_WALL_S)
-        wanted = at + step
-        if self._task.frame_s is not None and self._next_sent_s > at:
-            wanted = min(wanted, self._next_sent_s)
+        wanted = min(at + step, self._grid.next_s)
         if self._pause_at is not None:
             wanted = min(wanted, self._pause_at)
         return wanted

@@ -11,7 +11,7 @@ class Edges {
   paint(used, text) {
     this.all.forEach((edge, e) => {
       const level = Math.min(9, Math.round(9 * Math.sqrt(used(e))));
-      const kept = edge.classList.contains("chosen") ? " chosen" : "";
+      const kept = ["chosen", "near"].filter((name) => edge.classList.contains(name)).map((name) => " " + name).join("");
       edge.setAttribute("class", "edge u" + level + kept);
       this.texts[e].textContent = text(e);
     });

@@ -1,13 +1,16 @@
 /* Editing of a small fabric by hand: nodes and cables are added, changed and removed. Each edit
    writes the topology file beside the scenario; undo writes the one before. */
 class FabricEditor {
-  constructor(apply) {
+  /* `apply` writes a topology and returns whether it could, `restore` sets the text of the scenario,
+     `ready` returns whether the scenario is in the folder, `text` returns its text. */
+  constructor({ apply, restore, ready, text }) {
+    Object.assign(this, { restore, ready, text });
     this.panel = document.getElementById("edit-panel");
     this.button = document.getElementById("edit");
     this.apply = apply;
     this.undone = [];
     this.first = null;
-    this.button.addEventListener("click", () => this.open(this.panel.hidden));
+    this.button.addEventListener("click", () => this.start(this.panel.hidden));
     window.addEventListener("studio-node", (event) => this.pick(event.detail));
   }
 
@@ -18,6 +21,12 @@ class FabricEditor {
     this.button.title = this.topology ? "" : "Only fabrics of at most 64 nodes can be edited by hand";
     if (!this.topology) this.open(false);
     else if (!this.panel.hidden) this.show();
+  }
+
+  /* Opens the panel; a shipped scenario is saved as a copy first. */
+  async start(visible) {
+    if (visible && !(await this.ready())) return;
+    this.open(visible);
   }
 
   open(visible) {
@@ -95,11 +104,13 @@ class FabricEditor {
     if (!node || node.members !== 1) return;
     if (this.first === null || this.first === node.name) {
       this.first = node.name;
+      window.dispatchEvent(new CustomEvent("studio-end", { detail: number }));
       this.said.textContent = node.name + " is one end. Click the other end of the cable.";
       return;
     }
     const pair = this.topology.switches.includes(node.name) ? [this.first, node.name] : [node.name, this.first];
     this.first = null;
+    window.dispatchEvent(new CustomEvent("studio-end", { detail: -1 }));
     this.addCable(...pair, this.panel.querySelector('[aria-label="Rate of the new cable"]').value, this.panel.querySelector('[aria-label="Delay of the new cable"]').value);
   }
 
@@ -146,14 +157,22 @@ class FabricEditor {
   }
 
   async change(topology) {
-    this.undone.push(this.topology);
-    if (await this.apply(topology)) return;
-    this.undone.pop();
+    const before = { topology: this.topology, text: this.text() };
+    if (!(await this.apply(topology))) return;
+    this.undone.push(before);
+    this.topology = topology;
+    this.show();
   }
 
+  /* Takes back the last edit: the topology file, if the scenario had one, and the text. */
   async undo() {
     const before = this.undone.pop();
-    if (before) await this.apply(before);
+    if (!before) return;
+    const own = /^\s*kind\s*=\s*["']graph["']/m.test(before.text);
+    if (own && !(await this.apply(before.topology))) return;
+    this.topology = before.topology;
+    await this.restore(before.text);
+    this.show();
   }
 
   say(text) {

@@ -179,8 +179,10 @@ class Editor {
   accept(number) {
     const item = this.items[number];
     const [start, end] = this.span;
+    // A key that is corrected has its "=" already.
+    const follows = /^[ \t]*=/.test(this.text.slice(end));
     this.close();
-    this.replace(start, end, item.insert);
+    this.replace(start, end, follows ? item.insert.replace(/\s*=\s*$/, "") : item.insert);
   }
 
   close() {

@@ -13,10 +13,14 @@ class History {
 
   /* Adds a frame as the server sends it. */
   add(sent) {
+    // A frame between the grid shows the present state until the next one.
+    let carry = null;
+    if (this.frames.length && !this.frames[this.frames.length - 1].grid) carry = this.frames.pop();
     const last = this.frames[this.frames.length - 1];
     const frame = {
       from: last ? last.t : 0,
       t: sent.t,
+      grid: sent.grid,
       queues: new Map(sent.q.map(([link, packets, bytes]) => [link, [packets, bytes]])),
       traffic: new Map(sent.d.map(([link, bytes, drops, marks]) => [link, [bytes, drops, marks]])),
       paused: new Set(sent.p || []),
@@ -28,6 +32,7 @@ class History {
       drops: last ? last.drops : 0,
       marks: last ? last.marks : 0,
     };
+    if (carry) frame.traffic = added(carry.traffic, frame.traffic);
     for (const [, drops, marks] of frame.traffic.values()) {
       frame.drops += drops;
       frame.marks += marks;
@@ -63,10 +68,15 @@ function merged(first, second) {
     const before = queues.get(link);
     queues.set(link, before && before[1] > queue[1] ? before : queue);
   }
-  const traffic = new Map(first.traffic);
-  for (const [link, amounts] of second.traffic) {
+  return { ...second, from: first.from, queues, traffic: added(first.traffic, second.traffic) };
+}
+
+/* Sums of two maps of bytes, drops and marks by link. */
+function added(first, second) {
+  const traffic = new Map(first);
+  for (const [link, amounts] of second) {
     const before = traffic.get(link);
     traffic.set(link, before ? amounts.map((amount, n) => amount + before[n]) : amounts);
   }
-  return { ...second, from: first.from, queues, traffic };
+  return traffic;
 }

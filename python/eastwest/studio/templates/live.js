@@ -8,6 +8,9 @@ class LiveFabric {
     this.chosen = null;
     this.fabric = null;
     this.onChosen = chosen;
+    window.addEventListener("studio-end", (event) => {
+      if (this.nodes) this.nodes.forEach((node, n) => node.classList.toggle("chosen", n === event.detail));
+    });
     this.links.addEventListener("change", () => this.choose(this.links.value === "" ? null : Number(this.links.value)));
   }
 
@@ -30,7 +33,17 @@ class LiveFabric {
     this.figure.querySelector(".losses").before(this.marks);
     this.svg.append(this.way);
     fabric.edges.forEach((edge, e) => this.links.append(element("option", { value: e }, edge.name)));
-    this.edges.all.forEach((line, e) => line.addEventListener("click", () => this.choose(e)));
+    // A line is thin: a wide transparent one above it takes the clicks, and shows its tooltip.
+    this.hits = this.edges.all.map((line, e) => {
+      const hit = svgElement("path", { class: "hit", d: line.getAttribute("d") });
+      hit.append(svgElement("title", {}, fabric.edges[e].name));
+      hit.addEventListener("click", () => this.choose(e));
+      hit.addEventListener("pointerenter", () => line.classList.add("near"));
+      hit.addEventListener("pointerleave", () => line.classList.remove("near"));
+      return hit;
+    });
+    this.figure.querySelector(".nodes").before(...this.hits);
+    this.nodes = [...this.figure.querySelectorAll(".nodes > g")];
     [...this.figure.querySelectorAll(".nodes > g")].forEach((node, n) => {
       node.addEventListener("click", () => window.dispatchEvent(new CustomEvent("studio-node", { detail: n })));
     });
@@ -77,6 +90,7 @@ class LiveFabric {
     const text = (e) => this.fabric.edges[e].name + ": load " + write("percent", load[e]) + ", queue " + write("size", queue[e]) +
       ", " + write("count", lost[e]) + " drops, " + write("count", marked[e]) + " marks" + (paused[e] ? ", paused" : "");
     this.edges.paint(share, text);
+    this.hits.forEach((hit, e) => { hit.firstChild.textContent = text(e); });
     this.edges.all.forEach((line, e) => line.classList.toggle("paused", paused[e]));
     this.edges.markLosses((e) => lost[e]);
     const dots = [];

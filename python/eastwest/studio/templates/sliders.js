@@ -34,6 +34,7 @@ class Slider {
     if (setting.doc) this.box.append(element("p", { class: "small" }, setting.doc));
     this.range.addEventListener("input", () => this.slide(false));
     this.range.addEventListener("change", () => this.slide(true));
+    this.range.addEventListener("keydown", (event) => this.key(event));
     this.entry.addEventListener("change", () => this.type());
     for (const input of [this.from, this.to]) input.addEventListener("change", () => this.stretch());
     remove.addEventListener("click", () => removed(this));
@@ -84,6 +85,22 @@ class Slider {
     this.entry.value = this.pair[1];
     this.range.setAttribute("aria-valuetext", this.pair[1]);
     if (!same || final) this.changed(final);
+  }
+
+  /* Arrow keys change a whole number by 1 (page keys by 10), other numbers by a hundredth of the
+     range. The run starts when the keys rest. */
+  key(event) {
+    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const next = this.whole ? this.value + by : this.valueAt(Math.max(0, Math.min(1, this.share(this.value) + by / 100)));
+    const value = Math.max(this.low, Math.min(this.high, this.limit(next)));
+    if (value === this.value) return;
+    this.value = value;
+    this.given = "";
+    this.show();
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.changed(true), 300);
   }
 
   /* Takes a typed value. With another unit than that of the slider it is used as it was typed. */
