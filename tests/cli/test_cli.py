@@ -216,7 +216,8 @@ def test_report_writes_a_page(fake: FakeCore) -> None:
     [
         (
             "explain r jobs 3",
-            "explain 'jobs': expected flow, exchange, job, task, connection, program, packet or slowest",
+            "explain 'jobs': expected flow, exchange, job, task, connection, program, packet or "
+            "slowest",
         ),
         ("run x.toml --on-bad-row skp", "--on-bad-row 'skp': expected stop or skip"),
         ("drill --profile linx x.pkt", "--profile 'linx': expected linux or classic"),

@@ -12,7 +12,7 @@ import pytest
 from eastwest.run import Source
 from eastwest.studio.frames import MOST_BYTES, MOST_FRAMES, Frames
 from eastwest.studio.runs import Difference, Run, Runs
-from eastwest.studio.worker import Message, Task
+from eastwest.studio.worker import Grid, Message, Task
 
 
 def frame(time_s: float, carried: list[int], drops: list[int], queue: list[int]) -> dict[str, Any]:
@@ -20,6 +20,7 @@ def frame(time_s: float, carried: list[int], drops: list[int], queue: list[int])
     n = len(carried)
     return {
         "time_s": time_s,
+        "grid": True,
         "queue_packets": struct.pack(f"<{n}I", *queue),
         "queue_bytes": struct.pack(f"<{n}Q", *(1500 * each for each in queue)),
         "carried": struct.pack(f"<{n}Q", *carried),
@@ -42,6 +43,7 @@ def test_an_object_has_what_changed_since_the_one_before() -> None:
     assert first == {
         "kind": "frame",
         "t": 0.1,
+        "grid": True,
         "q": [[0, 2, 3000]],
         "d": [[0, 100, 0, 0], [2, 7, 1, 0]],
         "p": [2],
@@ -83,13 +85,39 @@ def test_frames_of_a_large_fabric_need_bounded_memory() -> None:
     assert len(frames.after(-1)) <= max(32, MOST_BYTES // one)
 
 
-def test_a_second_frame_at_one_time_replaces_the_first() -> None:
+def test_frames_between_the_grid_are_replaced_by_the_next() -> None:
     frames = Frames()
-    frames.add(frame(0.1, [5], [0], [9]))
-    frames.add(frame(0.1, [6], [0], [2]))
-    (only,) = frames.after(-1)
-    assert struct.unpack("<Q", only["carried"]) == (6,)
-    assert struct.unpack("<I", only["queue_packets"]) == (9,)
+    for time_s, grid in ((0.1, True), (0.13, False), (0.16, False)):
+        frames.add({**frame(time_s, [5], [0], [9]), "grid": grid})
+    assert [each["time_s"] for each in frames.after(-1)] == [0.1, 0.16]
+    frames.add(frame(0.2, [6], [0], [2]))
+    assert [each["time_s"] for each in frames.after(-1)] == [0.1, 0.2]
+    frames.add({**frame(0.2, [7], [0], [2]), "grid": False})
+    last = frames.after(0.1)
+    assert [(each["grid"], each["carried"]) for each in last] == [(True, struct.pack("<Q", 7))]
+
+
+@pytest.mark.parametrize("links", [10, 5_000])
+def test_the_grid_depends_on_simulated_time_only(links: int) -> None:
+    def times(steps: list[float]) -> list[float]:
+        grid, at, found = Grid(None), 0.0, []
+        while at < 3.0:
+            at = min(at + steps[len(found) % len(steps)], grid.next_s)
+            if grid.reached(at, links):
+                found.append(at)
+        return found
+
+    slow, quick = times([1e-3, 7e-5, 0.2]), times([10.0])
+    assert abs(len(slow) - len(quick)) <= 1  # the last time may be after the end
+    assert all(a == pytest.approx(b) for a, b in zip(slow, quick, strict=False))
+    # From one doubling to the next, half of the frames are new.
+    assert len(quick) < (260 if links == 10 else 60) * 10
+
+
+def test_a_grid_with_a_given_interval_keeps_it() -> None:
+    grid = Grid(0.5)
+    reached = [step / 10 for step in range(1, 40) if grid.reached(step / 10, 7)]
+    assert reached == [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]
 
 
 def test_a_slow_reader_receives_the_sums_and_the_newest_state(

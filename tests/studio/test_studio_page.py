@@ -138,14 +138,19 @@ def test_completion_with_the_keyboard(chrome: Browser, client: Client) -> None:
         "(() => { const area = document.getElementById('text'); area.focus();"
         "const at = area.value.indexOf('[tcp]') + 6; area.setSelectionRange(at, at); })()"
     )
-    chrome.type("cong")
+    chrome.type("cong = 1\n")
+    chrome.script(
+        "(() => { const area = document.getElementById('text');"
+        "const at = area.value.indexOf('cong =') + 4; area.setSelectionRange(at, at); })()"
+    )
     chrome.press(" ", control=True)
     until(chrome, "!document.getElementById('completion').hidden")
     first = text(chrome, "#completion li b")
     assert first == "congestion"
     assert chrome.script("document.getElementById('text').getAttribute('aria-activedescendant')")
     chrome.press("Enter")
-    assert "congestion" in str(chrome.script("document.getElementById('text').value"))
+    # The equals sign that follows is not written a second time.
+    assert "congestion = 1\n" in str(chrome.script("document.getElementById('text').value"))
     chrome.press("Escape")
     assert chrome.script("document.getElementById('completion').hidden")
 
@@ -242,11 +247,55 @@ def test_the_fabric_is_edited_by_hand(chrome: Browser, client: Client) -> None:
         ".find(b => b.textContent === 'Undo').click()"
     )
     until(chrome, f"eastwestStudio.live.fabric.hosts === {before}")
+    assert chrome.script("document.getElementById('text').value") == SMALL
     # The scenario file itself changes only when the user saves it.
     assert (client.folder / "small.toml").read_text() == SMALL
+    chrome.script(
+        "[...document.querySelectorAll('#edit-panel button')]"
+        ".find(b => b.textContent === 'Add switch').click()"
+    )
+    until(chrome, "document.getElementById('text').value.includes('graph')")
     chrome.press("s", control=True)
     until(chrome, "document.getElementById('message').textContent.startsWith('Saved')")
     assert 'kind = "graph"' in (client.folder / "small.toml").read_text()
+
+
+def test_watching_slowly_or_again_gives_the_same_curves(chrome: Browser, client: Client) -> None:
+    opened(chrome, client)
+    run(chrome, 1)
+    chrome.script("document.getElementById('speed').value = '0.1'")
+    chrome.script("document.getElementById('go').click()")
+    until(chrome, "eastwestStudio.runs.present.number === 2")
+    until(chrome, "eastwestStudio.runs.present.history.end > 0.001")
+    chrome.script("document.getElementById('pause').click()")
+    time.sleep(0.3)
+    chrome.script("document.getElementById('step').click()")
+    time.sleep(0.3)
+    chrome.script("document.getElementById('pause').click()")
+    chrome.script(
+        "document.getElementById('speed').value = '';"
+        "document.getElementById('speed').dispatchEvent(new Event('change'))"
+    )
+    finished(chrome, 2)
+    curves = [
+        chrome.script(
+            f"eastwestStudio.runs.all[{n}].history.frames.map(f => [f.t, f.drops, f.flows,"
+            "[...f.queues.values()].map(q => q[1]).sort().join()])"
+        )
+        for n in range(2)
+    ]
+    assert curves[0] == curves[1]
+
+
+def test_a_reload_shows_the_runs_again(chrome: Browser, client: Client) -> None:
+    opened(chrome, client)
+    run(chrome, 1)
+    before = text(chrome, "#figures-title")
+    opened(chrome, client)
+    until(chrome, "eastwestStudio.runs.all.length === 1 && eastwestStudio.runs.all[0].digest")
+    until(chrome, "document.getElementById('figures-title').textContent.startsWith('Run 1')")
+    assert text(chrome, "#figures-title") == before
+    run(chrome, 2)
 
 
 def test_hostile_texts_stay_text(chrome: Browser, tmp_path: Path) -> None:

@@ -39,8 +39,11 @@ def title_of(result: Result) -> str:
     return shown(result.summary.get("scenario", result.path.name), 100)
 
 
-def single(result: Result) -> str:
-    """Return the HTML page about one result."""
+def single(result: Result, command: str | None = None) -> str:
+    """Return the HTML page about one result.
+
+    ``command`` is the command line that repeats the run; by default it runs the result folder.
+    """
     facts = Facts(result)
     result = facts.result
     loads = LinkLoad(facts) if facts.samples.height and facts.links.height else None
@@ -110,7 +113,7 @@ def single(result: Result) -> str:
         workload=words.workload(result),
         notes=_notes(facts, {sentence for _, sentence in verdicts}),
         scenario=_cut(result.scenario),
-        rerun=f"eastwest run {shlex.quote(str(result.path / 'scenario.toml'))}",
+        rerun=command or f"eastwest run {shlex.quote(str(result.path / 'scenario.toml'))}",
         thinned=_thinned(facts),
     )
 

@@ -16,8 +16,9 @@ from eastwest.units import clean, count, percent, plural, rate, size, span, tier
 from eastwest.views.evidence import Evidence, number
 from eastwest.views.labels import shown
 
-#: Wall time in s up to which a run is simulated again to divide the times of its flows.
-_RERUN_S = 3
+#: CPU time in s up to which a run is simulated again: to divide the times of its flows, and to
+#: follow a packet, which the user asks for.
+_RERUN_S, _RERUN_PACKET_S = 3, 60
 #: Maximum number of points of a series.
 _MOST_POINTS = 600
 _MOST_LINKS = 64
@@ -105,7 +106,16 @@ def explained(result: Result, kind: object, which: object, workload: object) -> 
         raise RefusedError(400, "workload: expected the name of a workload")
     if kind == "link":
         return told(link(result, which), result)
-    return told(explain(result, kind, which, workload=workload, rerun_s=_RERUN_S), result)
+    return told(
+        explain(
+            result,
+            kind,
+            which,
+            workload=workload,
+            rerun_s=_RERUN_PACKET_S if kind == "packet" else _RERUN_S,
+        ),
+        result,
+    )
 
 
 def slow_story(result: Result) -> dict[str, Any]:
@@ -180,12 +190,16 @@ def _counts(row: dict[str, Any], words: dict[str, str], noun: str) -> list[str]:
     return [f"{plural(n, noun)}: {what}" for n, what in sorted(found, reverse=True) if n]
 
 
-def flows(result: Result, link: int | None, top: int) -> list[dict[str, Any]]:
-    """Return the slowest flows of a run, or those that lost packets on a link."""
+def flows(
+    result: Result, link: int | None, top: int, workload: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the slowest flows of a run, of a workload, or those that lost packets on a link."""
     evidence = Evidence(result)
     table = result.flows
     if link is not None:
         table = _with_losses(result, link)
+    if workload is not None:
+        table = table.filter(pl.col("workload") == workload)
     rows = table.sort(["fct_us", "flow"], descending=[True, False], nulls_last=True)
     keys = ("flow", "workload", "purpose", "bytes", "fct_us", "slowdown", "retransmits", "timeouts")
     return [

@@ -4,9 +4,9 @@ Counters of a frame count from the start of the run. When the list is full, each
 becomes one frame: the counters are those of the later frame, the queue of a link is the longer of
 both. The whole run therefore stays in the list, with the peaks of all queues.
 
-Frames of the grid (``grid``) are at regular simulated times, so that curves do not depend on how fast
-the user watched the run. A frame between them shows the present state, and the next frame replaces
-it.
+Frames of the grid (``grid``) are at regular simulated times, so that curves do not depend on how
+fast the user watched the run. A frame between them shows the present state, and the next frame
+replaces it.
 """
 
 from __future__ import annotations

@@ -325,7 +325,10 @@ class Api:
         link = _whole_numbers(request, "link", most=1)
         top = _whole_numbers(request, "top", most=1)
         return explaining.flows(
-            self._result(request), link[0] if link else None, top[0] if top else 20
+            self._result(request),
+            link[0] if link else None,
+            top[0] if top else 20,
+            request.query_params.get("workload"),
         )
 
     def slowest(self, request: Request) -> Any:
@@ -340,7 +343,8 @@ class Api:
 
     def report(self, request: Request) -> Response:
         """Return the report of a run as a page."""
-        return _framed(single(self._result(request)))
+        run = self.runs.get(request.path_params["run"])
+        return _framed(single(self._result(request), command(run.task)))
 
     def compare(self, request: Request) -> Response:
         """Return the page that compares runs."""

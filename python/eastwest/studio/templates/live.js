@@ -20,6 +20,7 @@ class LiveFabric {
     this.fabric = fabric;
     if (same) return;
     this.chosen = null;
+    this.svg = this.way = null;
     this.figure.replaceChildren();
     this.links.replaceChildren(element("option", { value: "" }, "the longest queue of all"));
     if (!fabric) return;
@@ -106,6 +107,7 @@ class LiveFabric {
 
   /* Draws the way of a packet over links, and moves a dot along it. */
   showWay(hops) {
+    if (!this.way) return;
     this.way.replaceChildren();
     const found = hops.map((hop) => this.fabric.edges.findIndex((edge) => edge.links.includes(hop.link))).filter((e) => e >= 0);
     if (!found.length) return;

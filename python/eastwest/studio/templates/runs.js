@@ -12,7 +12,7 @@ class Runs {
     this.compareButton = document.getElementById("compare");
     this.differenceButton = document.getElementById("difference");
     this.compareButton.addEventListener("click", () => this.compare());
-    this.differenceButton.addEventListener("click", () => window.dispatchEvent(new CustomEvent("studio-difference", { detail: [...this.checked] })));
+    this.differenceButton.addEventListener("click", () => window.dispatchEvent(new CustomEvent("studio-difference", { detail: [...this.checked].sort((a, b) => a - b) })));
     this.show();
   }
 
@@ -21,6 +21,7 @@ class Runs {
   }
 
   add(run) {
+    run.number = run.id;
     run.css = "s" + (run.number % SHADES_OF_RUNS);
     this.all.push(run);
     // The server keeps the newest twelve results.
@@ -43,7 +44,7 @@ class Runs {
   show() {
     const columns = this.columns();
     const head = element("tr", {});
-    for (const text of ["", "run", "set by sliders", ...columns.map(([, title]) => title), ...(this.anyGoals() ? ["goals"] : []), "state"]) head.append(element("th", { scope: "col", class: ["run", "set by sliders", "goals"].includes(text) ? "text" : "" }, text));
+    for (const text of ["", "run", "seed", "set by sliders", ...columns.map(([, title]) => title), ...(this.anyGoals() ? ["goals"] : []), "state"]) head.append(element("th", { scope: "col", class: ["run", "set by sliders", "goals"].includes(text) ? "text" : "" }, text));
     this.table.querySelector("thead").replaceChildren(head);
     const rows = [...this.all].reverse().map((run) => this.row(run, columns));
     this.table.querySelector("tbody").replaceChildren(...rows);
@@ -68,12 +69,12 @@ class Runs {
       this.select(run);
     });
     name.append(button);
-    row.append(first, name, element("td", { class: "text" }, run.set.map((pair) => pair.join(" = ")).join("; ") || "–"));
+    row.append(first, name, element("td", {}, run.seedShown === undefined ? "" : String(run.seedShown)), element("td", { class: "text" }, run.set.map((pair) => pair.join(" = ")).join("; ") || "–"));
     const values = new Map((run.figures || []).map(([key, , text]) => [key, text]));
     for (const [key] of columns) row.append(element("td", {}, values.get(key) || DASH));
     if (this.anyGoals()) {
       const goals = element("td", { class: "text" });
-      for (const goal of run.goals || []) goals.append(goalLine("div", goal));
+      for (const goal of run.goals || []) if (goal.met !== null && goal.met !== undefined) goals.append(element("div", { class: goal.met ? "good" : "bad" }, goal.met ? "✓ met" : "✗ missed"));
       row.append(goals);
     }
     row.append(element("td", {}, run.state));
@@ -86,6 +87,7 @@ class Runs {
     while (this.checked.size > 2) this.checked.delete(this.checked.values().next().value);
     for (const box of this.table.querySelectorAll("input")) box.checked = this.checked.has(Number(box.dataset.run));
     this.compareButton.disabled = this.differenceButton.disabled = this.checked.size !== 2;
+    this.side.hidden = true;
   }
 
   /* Shows the figures of the two checked runs side by side, with their ratio. */
@@ -103,9 +105,11 @@ class Runs {
     const others = new Map((second.figures || []).map(([key, value, text]) => [key, [value, text]]));
     for (const [key, value, text, title] of first.figures || []) {
       const [other, otherText] = others.get(key) || [null, DASH];
+      if (other === value && !(first.goals || []).some((goal) => goal.goal === key)) continue;
       const change = value && other !== null ? (other >= value ? "+" : "−") + digits(Math.abs((100 * (other - value)) / value)) + " %" : "";
       body.append(line(title || key, text, otherText, change));
     }
+    if (!body.children.length) body.append(line("all figures are equal", "", "", ""));
     const top = element("thead", {});
     top.append(head);
     table.append(top, body);
@@ -113,6 +117,7 @@ class Runs {
     more.addEventListener("click", () => openPage("Comparison", "/api/compare?runs=" + first.id + "," + second.id));
     this.side.replaceChildren(element("h3", {}, "Run " + first.number + " and run " + second.number), table, more);
     this.side.hidden = false;
+    this.side.scrollIntoView({ block: "nearest" });
   }
 }
 
@@ -136,7 +141,7 @@ async function openPage(title, path) {
 }
 
 /* Copy of a drawing with the colours that it has on the page, as text of an SVG file. */
-function svgText(svg) {
+function svgText(svg, caption) {
   const copy = svg.cloneNode(true);
   const originals = [svg, ...svg.querySelectorAll("*")];
   const copies = [copy, ...copy.querySelectorAll("*")];
@@ -147,6 +152,11 @@ function svgText(svg) {
     }
   });
   copy.setAttribute("xmlns", SVG);
+  if (caption) {
+    const [x, y, width, height] = copy.getAttribute("viewBox").split(" ").map(Number);
+    copy.setAttribute("viewBox", [x, y, width, height + 26].join(" "));
+    copy.append(svgElement("text", { x: x + 8, y: y + height + 17, "font-size": "13", "font-family": "sans-serif", fill: "gray" }, caption));
+  }
   const box = svg.getBoundingClientRect();
   copy.setAttribute("width", Math.round(box.width));
   copy.setAttribute("height", Math.round(box.height));

@@ -6,12 +6,26 @@ class Stories {
     this.box = document.getElementById("story");
     this.table = document.getElementById("flows");
     this.ofLink = document.getElementById("slow-link");
-    document.getElementById("slow-all").addEventListener("click", () => this.list(""));
+    this.title = document.getElementById("flows-title");
+    this.of = document.getElementById("slow-of");
+    document.getElementById("slow-all").addEventListener("click", () => this.list(this.of.value ? "&workload=" + encodeURIComponent(this.of.value) : ""));
     this.ofLink.addEventListener("click", () => {
       const links = this.live.chosenLinks;
       if (links) this.list("&link=" + links[0]);
     });
     window.addEventListener("studio-difference", (event) => this.difference(event.detail));
+  }
+
+  /* Removes list and story, which belong to another run. */
+  clear() {
+    this.title.textContent = "";
+    this.table.querySelector("thead").replaceChildren();
+    this.table.querySelector("tbody").replaceChildren();
+    this.box.replaceChildren();
+    this.live.showWay([]);
+    const run = this.run;
+    const names = run && run.workloads ? run.workloads : [];
+    this.of.replaceChildren(element("option", { value: "" }, "of all workloads"), ...names.map((name) => element("option", { value: name }, "of " + name)));
   }
 
   get run() {
@@ -25,6 +39,7 @@ class Stories {
     if (!run) return this.say("There is no finished run. Press Run first.");
     try {
       const rows = await ask("GET", "/api/runs/" + run.id + "/flows?top=20" + filter);
+      this.title.textContent = (filter.startsWith("&link") ? "Flows that lost packets on " + this.live.chosenName : "Slowest flows") + ", run " + run.number;
       const head = element("tr", {});
       for (const text of ["flow", "size", "took", "slowdown", "resent", "timeouts"]) head.append(element("th", { scope: "col", class: text === "flow" ? "text" : "" }, text));
       this.table.querySelector("thead").replaceChildren(head);
@@ -57,6 +72,7 @@ class Stories {
       this.show(story, kind, id);
     } catch (error) {
       this.say(error.message);
+      if (kind === "packet") this.box.append(this.packetForm(String(id).split("@")[0]));
     }
   }
 
@@ -71,7 +87,8 @@ class Stories {
   }
 
   show(story, kind, id) {
-    const parts = [element("h3", {}, story.title)];
+    const run = this.run;
+    const parts = [element("h3", {}, story.title + (run && kind !== "difference" ? ", run " + run.number : ""))];
     if (story.text) parts.push(element("p", {}, story.text));
     for (const section of story.sections || []) {
       parts.push(element("h4", {}, section.title));
@@ -84,6 +101,12 @@ class Stories {
       this.live.showWay(story.hops);
     }
     if (kind === "flow") parts.push(this.packetForm(id));
+    if (kind === "packet") {
+      const flow = String(id).split("@")[0];
+      const back = element("button", { type: "button" }, "Back to flow " + flow);
+      back.addEventListener("click", () => this.explain("flow", Number(flow)));
+      parts.push(this.packetForm(flow), back);
+    }
     this.box.replaceChildren(...parts);
     this.box.focus({ preventScroll: true });
   }
@@ -93,7 +116,7 @@ class Stories {
     const row = element("div", { class: "row" });
     const byte = element("input", { type: "text", inputmode: "numeric", size: "10", value: "0", id: "packet-byte" });
     const button = element("button", { type: "button" }, "Follow from hop to hop");
-    button.addEventListener("click", () => this.explain("packet", flow + "@" + byte.value.trim()));
+    button.addEventListener("click", () => this.explain("packet", flow + "@" + byte.value.replace(/[\s,.]/g, "")));
     const label = element("label", { for: "packet-byte" }, "The packet with byte");
     row.append(label, byte, button);
     return row;

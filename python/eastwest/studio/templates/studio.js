@@ -11,14 +11,18 @@ class Studio {
     this.checked = null;
     this.numbers = [];
     this.sliders = [];
-    this.counter = 0;
     this.running = null;
     this.waiting = null;
     this.editor = new Editor(() => this.edited(), () => this.aboutSetting());
     this.live = new LiveFabric((e) => this.linkChosen(e));
     this.runs = new Runs((run) => this.select(run));
     this.stories = new Stories(this.runs, this.live);
-    this.fabricEditor = new FabricEditor((topology) => this.saveTopology(topology));
+    this.fabricEditor = new FabricEditor({
+      apply: (topology) => this.saveTopology(topology),
+      restore: (text) => this.restore(text),
+      ready: () => this.inFolder(),
+      text: () => this.editor.text,
+    });
     this.curves = [
       { chart: new Curve("Queue", "size"), series: (run) => [{ points: this.queuePoints(run) }] },
       { chart: new Curve("Rate", "rate"), series: (run) => [{ points: this.ratePoints(run) }] },
@@ -39,6 +43,7 @@ class Studio {
     byId("save").addEventListener("click", () => this.save());
     byId("save-as").addEventListener("click", () => this.saveAs());
     byId("go").addEventListener("click", () => this.run({}));
+    byId("more-seeds").addEventListener("click", () => this.moreSeeds());
     byId("pause").addEventListener("click", () => this.pause());
     byId("step").addEventListener("click", () => this.control({ step: Number(byId("step-size").value) }));
     byId("stop").addEventListener("click", () => this.control({ stop: true }));
@@ -69,7 +74,9 @@ class Studio {
     try {
       const state = await ask("GET", "/api/state");
       this.listFiles(state);
+      byId("name-folder").textContent = state.folder;
       this.opened(state.opened);
+      await this.earlierRuns();
     } catch (error) {
       this.message(error.message);
     }
@@ -103,6 +110,13 @@ class Studio {
     this.saved = text;
     this.sliders = [];
     this.showSliders();
+    byId("seed").value = "";
+    this.live.set(null);
+    this.runs.present = this.runs.all.findLast((run) => run.label === (path || shipped)) || null;
+    this.runs.show();
+    this.stories.clear();
+    this.showFigures(this.runs.present);
+    this.paint();
     this.editor.set(text);
     this.editor.area.setSelectionRange(0, 0);
     this.editor.area.scrollTop = 0;
@@ -161,8 +175,8 @@ class Studio {
     byId("problems-title").className = problems.length ? "bad" : "good";
     byId("problems").replaceChildren(...problems.slice(0, 50).map((problem) => {
       const item = element("li", {});
-      const where = (problem.line ? "line " + problem.line + ": " : "") + problem.path;
-      const text = ": " + (problem.value ? problem.value + ": " : "") + problem.message + (problem.hint ? " Did you mean " + problem.hint + "?" : "");
+      const where = [problem.line ? "line " + problem.line : "", problem.path].filter(Boolean).join(": ");
+      const text = (problem.value ? " = " + problem.value : "") + ": " + problem.message + (problem.hint ? "; did you mean " + problem.hint + "?" : "");
       if (problem.line) {
         const button = element("button", { type: "button", class: "as-link" }, where);
         button.addEventListener("click", () => this.editor.goTo(problem.line));
@@ -245,23 +259,31 @@ class Studio {
     const last = this.runs.all.findLast((run) => run.state === "done" && run.text === this.editor.text);
     const small = last && last.wall <= SMALL_S;
     if (!small && !final) return;
-    if (!last && !final) return;
+    const newest = this.running || last;
+    if (newest && newest.text === this.editor.text && JSON.stringify(newest.set) === JSON.stringify(this.set) && !this.waiting) return;
     this.run({ again: true });
+  }
+
+  /* Place of the value of a slider in a text: start, end, and the new value; null if the text does not
+     set it on a line of its own. */
+  placeOf(slider, text) {
+    const number = this.numbers.find((one) => one.path === slider.path);
+    const key = slider.path.split(".").pop().replace(/[^\w-]/g, "");
+    const lines = text.split("\n");
+    const at = number && number.explicit && number.line ? number.line - 1 : -1;
+    const pattern = new RegExp("(^|[\\s{,])(" + key + "\\s*=\\s*)(\"[^\"]*\"|'[^']*'|[^\\s,}#]+)");
+    const found = at >= 0 && at < lines.length ? lines[at].match(pattern) : null;
+    if (!found) return null;
+    const start = lines.slice(0, at).join("\n").length + (at ? 1 : 0) + found.index + found[1].length + found[2].length;
+    return [start, start + found[3].length, slider.unit || slider.given ? JSON.stringify(slider.pair[1]) : slider.pair[1]];
   }
 
   /* Writes the value of a slider into the text. */
   keep(slider) {
-    const number = this.numbers.find((one) => one.path === slider.path);
-    const key = slider.path.split(".").pop();
-    const text = this.editor.text;
-    const lines = text.split("\n");
-    const at = number && number.line ? number.line - 1 : -1;
-    const value = slider.unit || slider.given ? JSON.stringify(slider.pair[1]) : slider.pair[1];
-    const found = at >= 0 && number.explicit ? lines[at].match(new RegExp("(^|[\\s{,])(" + key.replace(/[^\w-]/g, "") + "\\s*=\\s*)(\"[^\"]*\"|'[^']*'|[^\\s,}#]+)")) : null;
-    if (!found) return this.message("The scenario does not set " + slider.path + " on a line of its own. Add the line: " + slider.path + " = " + value);
-    const start = lines.slice(0, at).join("\n").length + (at ? 1 : 0) + found.index + found[1].length + found[2].length;
-    this.editor.replace(start, start + found[3].length, value);
-    this.message(slider.path + " = " + value + " is in the text now.");
+    const place = this.placeOf(slider, this.editor.text);
+    if (!place) return this.message("The scenario does not set " + slider.path + " on a line of its own. Add it: " + slider.pair.join(" = "));
+    this.editor.replace(...place);
+    this.message(slider.path + " = " + place[2] + " is in the text now.");
   }
 
   get speed() {
@@ -269,7 +291,7 @@ class Studio {
   }
 
   /* Starts a run. While another one is in progress, only the newest request waits. */
-  async run({ again = false }) {
+  async run({ again = false, seed = null }) {
     if (byId("go").disabled && !again) return;
     if (this.running) {
       if (again) {
@@ -278,10 +300,10 @@ class Studio {
       }
       await this.control({ stop: true });
     }
-    const seed = byId("seed").value.trim();
+    const wanted = seed === null ? byId("seed").value.trim() : String(seed);
     const before = this.runs.all.findLast((run) => run.state === "done" && run.text === this.editor.text);
     const speed = this.speed;
-    const run = { number: (this.counter += 1), label: this.file.path || this.file.shipped || "scenario", text: this.editor.text, path: this.base, shipped: this.file.shipped, set: this.set, seed: seed === "" ? null : Number(seed), history: new History(0), state: "running", figures: [], wall: 0, largest: 0 };
+    const run = { label: this.file.path || this.file.shipped || "scenario", text: this.editor.text, path: this.base, shipped: this.file.shipped, set: this.set, seed: wanted === "" ? null : Number(wanted), history: new History(0), state: "running", figures: [], wall: 0, largest: 0 };
     this.running = run;
     byId("failure").hidden = true;
     try {
@@ -292,10 +314,11 @@ class Studio {
       run.id = made.run;
     } catch (error) {
       this.running = null;
-      this.counter -= 1;
       return this.fail(error.message);
     }
     this.runs.add(run);
+    this.stories.clear();
+    byId("figures-title").classList.add("old");
     this.buttons();
     try {
       await follow("/api/runs/" + run.id + "/stream", (event) => this.take(run, event));
@@ -334,13 +357,46 @@ class Studio {
       run.goals = event.goals || [];
       run.notes = event.notes || [];
       run.digest = event.digest;
+      run.seedShown = event.summary ? event.summary.seed : run.seed;
+      run.workloads = event.summary && event.summary.workloads ? Object.keys(event.summary.workloads) : [];
       if (event.summary && event.summary.wall_s !== undefined) run.wall = event.summary.wall_s;
       if (event.error) this.fail(event.error);
-      else if (event.state === "done") this.showFigures(run);
+      else if (event.state === "done" && run === this.runs.present) {
+        this.showFigures(run);
+        this.stories.clear();
+      }
     }
   }
 
+  /* Repeats the present run with the three seeds after its own. */
+  async moreSeeds() {
+    const run = this.runs.present;
+    if (!run || this.running) return;
+    for (let n = 1; n <= 3; n += 1) await this.run({ again: true, seed: run.seedShown + n });
+  }
+
+  /* Shows the runs that the server still has, after the page was loaded again. */
+  async earlierRuns() {
+    const listed = await ask("GET", "/api/runs");
+    for (const one of listed.filter(({ state }) => state === "done").reverse()) {
+      const run = { id: one.run, label: one.label, text: null, set: one.set, seed: one.seed, history: new History(0), state: "running", figures: [], wall: one.wall_s, largest: 0 };
+      this.runs.add(run);
+      await follow("/api/runs/" + run.id + "/stream", (event) => this.take(run, event));
+    }
+    this.runs.present = this.runs.all.findLast((run) => run.label === (this.file.path || this.file.shipped)) || null;
+    this.runs.show();
+    if (!this.runs.present) return;
+    this.select(this.runs.present);
+  }
+
   showFigures(run) {
+    byId("figures-title").textContent = run ? "Run " + run.number + (run.set.length ? ": " + run.set.map((pair) => pair.join(" = ")).join("; ") : "") + (run.seedShown === undefined ? "" : ", seed " + run.seedShown) + (run.digest ? ", digest " + run.digest : "") : "";
+    byId("figures-title").classList.remove("old");
+    byId("more-seeds").disabled = !run || run.state !== "done";
+    if (!run) {
+      for (const id of ["figures", "goals", "run-notes"]) byId(id).replaceChildren();
+      return;
+    }
     byId("figures").replaceChildren(...(run.figures || []).slice(0, 8).map(([key, , text, title]) => {
       const card = element("li", {});
       card.append(element("span", { class: "what" }, title || key), element("strong", {}, text));
@@ -395,7 +451,14 @@ class Studio {
   /* Shows the newest frame of the present run. */
   paint() {
     const run = this.runs.present;
-    if (!run) return;
+    if (!run) {
+      byId("clock").textContent = "Not run yet.";
+      byId("progress").value = 0;
+      byId("moment-text").textContent = byId("link-now").textContent = "";
+      for (const id of ["moment", "replay"]) byId(id).disabled = true;
+      for (const { chart } of this.curves) chart.draw([], 1);
+      return;
+    }
     const { frames, end } = run.history;
     const slider = byId("moment");
     slider.max = Math.max(0, frames.length - 1);
@@ -443,6 +506,7 @@ class Studio {
   /* Shows a run that is chosen in the table. */
   select(run) {
     this.showFigures(run);
+    this.stories.clear();
     this.paint();
     this.drawCurves(true);
   }
@@ -459,7 +523,7 @@ class Studio {
   drawCurves(fresh) {
     const present = this.runs.present;
     if (!present) return;
-    const shown = [...this.runs.all.filter((run) => run !== present && run.history.frames.length).slice(-5), present];
+    const shown = [...this.runs.all.filter((run) => run !== present && run.label === present.label && run.history.frames.length).slice(-5), present];
     const end = Math.max(...shown.map((run) => run.history.end));
     byId("curves-link").textContent = "Queue and rate: " + this.live.chosenName + (this.live.chosen === null ? "; rate: all links to hosts." : ".");
     for (const curve of this.curves) {
@@ -467,7 +531,7 @@ class Studio {
         run.kept = fresh || run === present || !run.kept ? new Map(fresh ? [] : run.kept || []) : run.kept;
         const key = curve.chart.title + "/" + this.live.chosen;
         if (run === present || !run.kept.has(key)) run.kept.set(key, curve.series(run));
-        return { name: "run " + run.number, css: run.css + (run === present ? "" : " ghost"), series: run.kept.get(key) };
+        return { name: "run " + run.number + (run.set.length ? " (" + run.set.map(([path, value]) => path.split(".").pop() + " " + value).join(", ") + ")" : ""), css: run.css + (run === present ? "" : " ghost"), series: run.kept.get(key) };
       });
       const any = runs.some((run) => run.series.some((one) => one.points.some(([, value]) => value > 0)));
       if (curve.energy) curve.chart.figure.hidden = !any;
@@ -486,10 +550,12 @@ class Studio {
   }
 
   ratePoints(run) {
-    const links = this.live.chosenLinks || this.toHosts();
+    // Of a line that stands for several links, the busiest one counts.
+    const chosen = this.live.chosenLinks;
+    const links = chosen || this.toHosts();
+    const all = chosen ? (sum, bytes) => Math.max(sum, bytes) : (sum, bytes) => sum + bytes;
     return points(run, (frame) => {
-      let bytes = 0;
-      for (const link of links) bytes += (frame.traffic.get(link) || [0])[0];
+      const bytes = links.reduce((sum, link) => all(sum, (frame.traffic.get(link) || [0])[0]), 0);
       return (8 * bytes) / (frame.t - frame.from || 1e-9);
     });
   }
@@ -533,10 +599,6 @@ class Studio {
   }
 
   async saveTopology(topology) {
-    if (this.file.path === null) {
-      this.message("Save the scenario in your folder first: Save as …");
-      return false;
-    }
     try {
       const { text } = await ask("POST", "/api/topology", { path: this.file.path, text: this.editor.text, topology });
       this.editor.set(text);
@@ -549,15 +611,40 @@ class Studio {
     }
   }
 
+  /* Whether the scenario is a file of the folder; asks for its name if it is not. */
+  async inFolder() {
+    if (this.file.path === null) await this.saveAs();
+    return this.file.path !== null;
+  }
+
+  async restore(text) {
+    this.editor.set(text);
+    this.showSaved();
+    await this.check();
+  }
+
+  /* Text of the scenario with the values of the sliders, and a comment for those that it does not
+     set on a line of their own. */
+  withSliders() {
+    let text = this.editor.text;
+    const left = [];
+    for (const slider of this.sliders) {
+      const place = this.placeOf(slider, text);
+      if (place) text = text.slice(0, place[0]) + place[2] + text.slice(place[1]);
+      else left.push("# Also set: --set " + slider.pair.join("="));
+    }
+    return left.length ? left.join("\n") + "\n" + text : text;
+  }
+
   async exportAs() {
     const kind = byId("export").value;
     byId("export").value = "";
     const run = this.runs.present;
     const drawing = byId("drawing").querySelector("svg");
     const name = (this.file.path || this.file.shipped || "scenario").replace(/\.toml$/, "").split("/").pop();
-    if (kind === "scenario") return download(name + ".toml", this.editor.text, "application/toml");
+    if (kind === "scenario") return download(name + ".toml", this.withSliders(), "application/toml");
     if ((kind === "svg" || kind === "png") && drawing) {
-      const text = svgText(drawing);
+      const text = svgText(drawing, name + (run ? ", run " + run.number + ", " + byId("moment-text").textContent + ", " + byId("colour").value : ""));
       return kind === "svg" ? download(name + "-fabric.svg", text, "image/svg+xml") : downloadPng(name + "-fabric.png", text);
     }
     if (!run || run.state !== "done") return this.message("There is no finished run. Press Run first.");
