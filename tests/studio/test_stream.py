@@ -100,7 +100,8 @@ def test_frames_between_the_grid_are_replaced_by_the_next() -> None:
 @pytest.mark.parametrize("links", [10, 5_000])
 def test_the_grid_depends_on_simulated_time_only(links: int) -> None:
     def times(steps: list[float]) -> list[float]:
-        grid, at, found = Grid(None), 0.0, []
+        grid, at = Grid(None), 0.0
+        found: list[float] = []
         while at < 3.0:
             at = min(at + steps[len(found) % len(steps)], grid.next_s)
             if grid.reached(at, links):
