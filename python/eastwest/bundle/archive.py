@@ -57,6 +57,17 @@ _LOCATOR, _LOCATOR_BYTES = b"PK\x06\x07", 20
 _END64, _END64_BYTES = b"PK\x06\x06", 56
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED = 1
+#: Exceptions of reading a damaged archive.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
 
 
 def hashed(content: Content) -> tuple[int, str]:
@@ -126,14 +137,7 @@ class Opened:
                 while left > 0 and (chunk := file.read(min(_CHUNK, left))):
                     left -= len(chunk)
                     yield chunk
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            ValueError,
-            OverflowError,
-        ) as error:
+        except _DAMAGE as error:
             raise InputError(f"{self.label}: {clean(path, 200)} is damaged: {error}") from None
 
     def read(self, path: str, most: int) -> bytes:
@@ -188,7 +192,7 @@ def opened(path: Path) -> Iterator[Opened]:
         _check_end(file, label)
         try:
             archive = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
+        except _DAMAGE as error:
             raise InputError(f"{label} is not a bundle: {error}") from None
         with archive:
             yield _archive(archive, label, path.stat().st_size)

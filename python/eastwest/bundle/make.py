@@ -51,12 +51,13 @@ def bundle(
     The claims of a study are run, with ``jobs`` processes (0: in this process); runs in the run
     store ``store`` are reused. ``quick`` bundles only their quick runs; else the bundle has full
     and quick runs. ``claims`` chooses claims of the study by their ids or the beginnings of ids;
-    without it, all are included. The runs of a sweep come from its run store. ``mechanisms`` are the files and
-    crates of the user's mechanisms that the runs need. Input files above ``largest_input`` bytes
-    are described by size, SHA-256 and origin only; ``origins`` has texts about the origin and
-    licence of input files, by file name. ``add`` are further files, which are put into the folder
-    ``added``. ``pictures`` includes pictures and pages. ``progress`` and ``done`` are called with
-    the progress and the outcome of each claim.
+    without it, all are included. The runs of a sweep come from its run store.
+
+    ``mechanisms`` are the files and crates of the user's mechanisms that the runs need. Input files
+    above ``largest_input`` bytes are described by size, SHA-256 and origin only; ``origins`` has
+    texts about the origin and licence of input files, by file name. ``add`` are further files,
+    which are put into the folder ``added``. ``pictures`` includes pictures and pages. ``progress``
+    and ``done`` are called with the progress and the outcome of each claim.
 
     Raises ``InputError`` where ``source`` cannot be bundled.
     """

@@ -11,6 +11,7 @@ import fnmatch
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -158,14 +159,14 @@ class _Unpacked:
             file = self._listed(path)
             if file.inside:
                 self.get(path)
-            elif not self._link(file):
+            elif not self._found(file):
                 missing.append(file)
         if missing:
             raise InputError(_without(self.found.label, missing, self._inputs))
         for run in runs:
             self.get(run.scenario)
 
-    def _link(self, file: File) -> bool:
+    def _found(self, file: File) -> bool:
         """Link an input file that is not in the bundle to the user's copy; return if there is one.
 
         The copy is recognised by size and SHA-256: a shipped trace, or a file in ``--inputs``.
@@ -181,13 +182,24 @@ class _Unpacked:
             if hashed(path)[1] == file.sha256:
                 target = self.folder / file.path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.symlink_to(path.resolve())
+                _link(path, target)
                 return True
         return False
 
     def allowed(self, run: Run) -> set[str]:
         """Return the SHA-256 of the files that the scenario of a run may read."""
         return {self._files[path].sha256 for path in run.inputs}
+
+
+def _link(path: Path, target: Path) -> None:
+    """Make ``target`` a second name of a file, or a copy where the file system has no such names.
+
+    A symbolic link does not suffice: scenarios may not read files outside their folder.
+    """
+    try:
+        target.hardlink_to(path.resolve())
+    except OSError:
+        shutil.copyfile(path, target)
 
 
 def _without(label: str, missing: Sequence[File], folder: Path | None) -> str:
@@ -377,8 +389,8 @@ def _other_version(run: Run) -> str:
         return ""
     version = clean(run.version, 40)
     return (
-        f"; the run is of Eastwest {version}, this is {core.version()}: only equal versions promise "
-        "equal digests, and the changelog lists what has changed; python -m pip install "
+        f"; the run is of Eastwest {version}, this is {core.version()}: only equal versions "
+        "promise equal digests, and the changelog lists what has changed; python -m pip install "
         f"eastwest=={version} installs the version of the run"
     )
 
