@@ -17,6 +17,7 @@ from eastwest import core, shipped
 from eastwest.bundle import archive, environment
 from eastwest.bundle.form import Manifest
 from eastwest.errors import InputError
+from project_paths import DATA
 
 pytestmark = pytest.mark.slow
 
@@ -323,6 +324,22 @@ def test_a_scenario_that_is_wrong_today_fails_alone() -> None:
     (found,) = ew.Bundle(changed(tiny(), Path("changed.zip"), files=files)).rerun(jobs=0)
     assert found.state == "failed"
     assert "fabric" in found.message
+
+
+@pytest.mark.parametrize("number", [2, 5, 8])
+def test_results_of_older_formats_are_repeated(number: int) -> None:
+    made = ew.bundle(DATA / f"results-format-{number}", "old.zip", pictures=False)
+    (found,) = made.rerun(jobs=0)
+    assert (found.run.format, found.state, found.fields) == (number, "equal", ())
+
+
+def test_a_run_of_an_older_version_with_a_corrected_model_is_explained() -> None:
+    made = ew.bundle(DATA / "results-format-1", "old.zip", pictures=False)
+    (found,) = made.rerun(jobs=0)
+    assert found.state == "differs"
+    assert "the run is of Eastwest 0.1.0" in found.message
+    assert "jobs.runtime_s.mean" in {field.path for field in found.fields}
+    assert "jobs" in {table.name for table in found.tables}
 
 
 # Hostile content

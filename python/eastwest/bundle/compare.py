@@ -20,18 +20,16 @@ _OF_MACHINE = {"sketch_s", "sketch_calls"}
 
 @dataclass(frozen=True)
 class Field:
-    """A number of a summary that differs; None where one of the summaries lacks it."""
+    """A number of a summary that differs: its path, and its values before and now."""
 
     path: str
-    was: float | None
-    now: float | None
+    was: float
+    now: float
 
     @property
     def relative(self) -> float | None:
-        """Difference relative to the old value; None if it has none."""
-        if self.was is None or self.now is None or self.was == 0:
-            return None
-        return (self.now - self.was) / abs(self.was)
+        """Difference relative to the value before; None if that is 0."""
+        return None if self.was == 0 else (self.now - self.was) / abs(self.was)
 
 
 @dataclass(frozen=True)
@@ -42,22 +40,22 @@ class Table:
     message: str
 
 
-def summaries(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[Field]:
-    """Return the numbers that differ between two summaries, the largest difference first.
+def summaries(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[Field], int]:
+    """Return (numbers that differ, number of those that only one summary has).
 
-    Numbers that depend on the machine, such as times of computation, are not compared.
+    The largest relative difference is first. Numbers that depend on the machine, such as times of
+    computation, are not compared.
     """
     before, after = (
         {path: value for path, value in scalars(each) if path not in _OF_MACHINE}
         for each in (was, now)
     )
-    names = dict.fromkeys([*before, *after])
     differing = [
-        Field(name, before.get(name), after.get(name))
-        for name in names
-        if before.get(name) != after.get(name)
+        Field(name, value, after[name])
+        for name, value in before.items()
+        if after.get(name, value) != value
     ]
-    return sorted(differing, key=_weight)
+    return sorted(differing, key=_weight), len(before.keys() ^ after.keys())
 
 
 def _weight(field: Field) -> tuple[int, float]:

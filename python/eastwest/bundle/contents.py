@@ -11,6 +11,7 @@ from eastwest import core, shipped
 from eastwest.bundle import archive, environment
 from eastwest.bundle.form import (
     MANIFEST,
+    MOST_FILES,
     README,
     File,
     Manifest,
@@ -55,12 +56,15 @@ class Contents:
     #: Sentences for the user who makes the bundle.
     remarks: list[str] = field(default_factory=list)
     _entries: dict[str, _Entry] = field(default_factory=dict)
+    _hashes: dict[tuple[int, ...], tuple[int, str]] = field(default_factory=dict)
 
     def add(self, path: str, content: Content, role: str, origin: str = "", most: int = 0) -> None:
         """Add a file; a file of more than ``most`` bytes (0: no limit) is only described."""
         if problem := name_problem(path):
             raise InputError(f"{clean(path)!r} cannot be in a bundle: its name {problem}")
-        size, sha256 = archive.hashed(content)
+        if len(self._entries) >= MOST_FILES:
+            raise InputError(f"a bundle has at most {MOST_FILES:,} files")
+        size, sha256 = self._hashed(content)
         inside = not most or size <= most
         self._entries[path] = _Entry(content, File(path, size, sha256, role, origin, inside))
 
@@ -82,13 +86,26 @@ class Contents:
         This is ``runs``, or else the first of ``runs/2``, ``runs/3`` and so on that fits.
         """
         number, folder = 1, "runs"
-        wanted = {name: archive.hashed(content)[1] for name, content in inputs.items()}
+        wanted = {name: self._hashed(content)[1] for name, content in inputs.items()}
         while any(
             self._sha256(f"{folder}/{name}") not in {"", each} for name, each in wanted.items()
         ):
             number += 1
             folder = f"runs/{number}"
         return folder
+
+    def _hashed(self, content: Content) -> tuple[int, str]:
+        """Return (size in bytes, SHA-256) of a content; equal files are read once.
+
+        The run store has one file, with a name in each run, for all runs with an equal input.
+        """
+        if isinstance(content, bytes):
+            return archive.hashed(content)
+        state = content.stat()
+        key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+        if key not in self._hashes:
+            self._hashes[key] = archive.hashed(content)
+        return self._hashes[key]
 
     def _sha256(self, path: str) -> str:
         """Return the SHA-256 of a file of the bundle; empty if there is no such file."""
@@ -100,7 +117,7 @@ class Contents:
         if base in self.origins:
             return self.origins[base]
         for known, path in shipped.traces().items():
-            if archive.hashed(path) == archive.hashed(content):
+            if self._hashed(path) == self._hashed(content):
                 self.add(_SWIM_LICENCE, path.with_name("LICENSE"), "licence")
                 return (
                     f"trace {known}, which is a part of Eastwest, of the SWIM workload repository; "

@@ -54,7 +54,7 @@ def page(contents: Contents, archive: str) -> str:
 
 
 def _cost(cpu_s: float) -> str:
-    return f"about {span(float(f'{cpu_s:.2g}'))}"
+    return f"about {span(float(f'{cpu_s:.2g}'))}" if cpu_s > 0 else "an unknown amount"
 
 
 def _roles(files: list[File]) -> list[dict[str, Any]]:

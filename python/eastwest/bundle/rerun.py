@@ -31,7 +31,7 @@ from eastwest.store import Plan, Store, plan
 from eastwest.sweep import default_jobs
 from eastwest.sweep.executor import Executor, State
 from eastwest.sweep.executor import Run as Started
-from eastwest.units import clean
+from eastwest.units import clean, plural
 
 #: Results of the comparison of a run.
 EQUAL, DIFFERS, FAILED = "equal", "differs", "failed"
@@ -336,7 +336,8 @@ class _Reruns(Executor[int]):
 
     def _fail(self, number: int, message: str) -> None:
         run = self._runs[number]
-        self._note(number, Compared(run, FAILED, message=f"{message}{_other_version(run)}"))
+        message = "; ".join(filter(None, [message, _other_version(run)]))
+        self._note(number, Compared(run, FAILED, message=message))
 
     def _compare(self, number: int, result: Result | None) -> None:
         run = self._runs[number]
@@ -345,28 +346,32 @@ class _Reruns(Executor[int]):
             return
         now = result.summary
         digest = str(now.get("digest", ""))
-        fields, remark = self._fields(run, now)
+        fields, remarks = self._fields(run, now)
         is_other = run.version != core.version() or run.format != formats.RESULT_FORMAT
         if digest == run.digest and (not fields or is_other):
-            self._note(number, Compared(run, EQUAL, digest, remark, tuple(fields)))
-            return
-        found = [] if digest == run.digest else self._tables(run, result)
-        why = "equal digest, but the summary in the bundle has other numbers" * (
-            digest == run.digest
-        )
-        message = f"{why}{_other_version(run)}{remark}".removeprefix("; ")
-        self._note(number, Compared(run, DIFFERS, digest, message, tuple(fields), tuple(found)))
+            state, tables = EQUAL, []
+        elif digest == run.digest:
+            state, tables = DIFFERS, []
+            remarks.insert(0, "equal digest, but the summary in the bundle has other numbers")
+        else:
+            state, tables = DIFFERS, self._tables(run, result)
+            remarks.insert(0, _other_version(run))
+        message = "; ".join(filter(None, remarks))
+        self._note(number, Compared(run, state, digest, message, tuple(fields), tuple(tables)))
 
-    def _fields(self, run: Run, now: Mapping[str, object]) -> tuple[list[compare.Field], str]:
-        """Return (numbers of the summary that differ, remark if they cannot be compared)."""
+    def _fields(self, run: Run, now: Mapping[str, object]) -> tuple[list[compare.Field], list[str]]:
+        """Return (numbers of the summary that differ, remarks on the comparison)."""
         try:
-            data = self._unpacked.text(run.summary, _LARGEST_SUMMARY)
-            was = json.loads(data)
+            was = json.loads(self._unpacked.text(run.summary, _LARGEST_SUMMARY))
             if not isinstance(was, dict):
                 raise InputError("it is not a JSON object")
         except (InputError, ValueError, RecursionError) as error:
-            return [], f"; its summary cannot be compared: {clean(str(error), 200)}"
-        return compare.summaries(was, now), ""
+            return [], [f"the summary in the bundle cannot be compared: {clean(str(error), 200)}"]
+        fields, alone = compare.summaries(was, now)
+        remark = (
+            f"{plural(alone, 'number')} of the summary exist{'s' * (alone == 1)} only before or now"
+        )
+        return fields, [remark] if alone else []
 
     def _tables(self, run: Run, result: Result) -> list[compare.Table]:
         """Return the tables that differ, where the bundle has tables."""
@@ -389,7 +394,7 @@ def _other_version(run: Run) -> str:
         return ""
     version = clean(run.version, 40)
     return (
-        f"; the run is of Eastwest {version}, this is {core.version()}: only equal versions "
+        f"the run is of Eastwest {version}, this is {core.version()}: only equal versions "
         "promise equal digests, and the changelog lists what has changed; python -m pip install "
         f"eastwest=={version} installs the version of the run"
     )

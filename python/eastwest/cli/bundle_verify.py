@@ -192,7 +192,7 @@ def _show(console: Console, each: Compared) -> None:
         line.append(f" {clean(each.digest, 64)}, not {clean(each.run.digest, 64)}")
     console.print(line)
     if each.message:
-        console.print(f"  {clean(each.message, 1000).removeprefix('; ')}", markup=False)
+        console.print(f"  {clean(each.message, 1000)}", markup=False)
     for field in each.fields[:_MOST_FIELDS]:
         console.print(f"  {_field(field)}", markup=False)
     if (more := len(each.fields) - _MOST_FIELDS) > 0:
@@ -204,7 +204,6 @@ def _show(console: Console, each: Compared) -> None:
 
 
 def _field(field: Field) -> str:
-    was, now = ("none" if value is None else f"{value:.10g}" for value in (field.was, field.now))
     relative = field.relative
     shown = "" if relative is None else f" ({'+' * (relative > 0)}{percent(relative)})"
-    return f"{clean(field.path, 100)}: {was}, now {now}{shown}"
+    return f"{clean(field.path, 100)}: {field.was:.10g}, now {field.now:.10g}{shown}"
