@@ -385,6 +385,50 @@ def test_code_is_executed_only_if_it_is_allowed(here: Path) -> None:
     assert Path("executed").exists()
 
 
+def test_code_that_is_missing_is_an_error(here: Path) -> None:
+    file = here / "late.py"
+    file.write_text(LATE.replace("from helper import LIMIT", "LIMIT = 3"))
+    ew.run(TINY, set={"fabric.queue.kind": "late"}, mechanisms=[file], out="results/late")
+    path = ew.bundle("results/late", mechanisms=[file], pictures=False).path
+    path = changed(path, here / "c.zip", files={"mechanisms/late.py": None})
+    assert [each.what for each in ew.Bundle(path).verify()] == ["missing"]
+    with pytest.raises(InputError, match=r"mechanisms/late\.py is missing"):
+        ew.Bundle(path).rerun(jobs=0, run_code=True)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [b"[1]", b"{", b'{"a":' * 900 + b"1" + b"}" * 900, b'{"a": 1' + b"0" * 400 + b"}", b"\xff"],
+)
+def test_a_damaged_summary_is_a_remark(summary: bytes) -> None:
+    path = changed(tiny(), Path("c.zip"), files={"result/summary.json": summary})
+    (found,) = ew.Bundle(path).rerun(jobs=0)
+    assert found.state == "equal"
+    assert "summar" in found.message
+
+
+def test_a_damaged_table_is_a_difference_of_the_table() -> None:
+    def edit(content: dict[str, Any]) -> None:
+        content["runs"][0]["digest"] = "abc"
+
+    files: dict[str, bytes | None] = {"result/flows.parquet": b"PAR1" + bytes(100) + b"PAR1"}
+    (found,) = ew.Bundle(changed(tiny(), Path("c.zip"), edit, files)).rerun(jobs=0)
+    assert found.state == "differs"
+    assert "is damaged" in {table.name: table.message for table in found.tables}["flows"]
+
+
+def test_an_interrupt_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    ew.run(TINY, out="results/tiny")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(archive, "_add", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        ew.bundle("results/tiny", pictures=False)
+    assert [path.name for path in Path().iterdir()] == ["results"]
+
+
 def test_code_that_changed_since_the_runs_is_refused(here: Path) -> None:
     file = here / "late.py"
     file.write_text(LATE.replace("from helper import LIMIT", "LIMIT = 3"))

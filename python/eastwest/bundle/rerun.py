@@ -80,7 +80,7 @@ def rerun(path: Path, options: Options) -> list[Compared]:
         folder = scratch / "bundle"
         unpacked = _Unpacked(found, manifest, folder, options.inputs)
         unpacked.fetch(runs)
-        recipe = _mechanisms(found, manifest, runs, folder, options.run_code, stack)
+        recipe = _mechanisms(unpacked, runs, options.run_code, stack)
         store = Store(options.keep or scratch / "store")
         store.check()
         return _Reruns(unpacked, runs, store, recipe, options).all()
@@ -217,28 +217,24 @@ def _without(label: str, missing: Sequence[File], folder: Path | None) -> str:
 
 
 def _mechanisms(
-    found: Opened,
-    manifest: Manifest,
-    runs: Sequence[Run],
-    folder: Path,
-    allowed: bool,
-    stack: ExitStack,
+    unpacked: _Unpacked, runs: Sequence[Run], allowed: bool, stack: ExitStack
 ) -> Recipe | None:
     """Load the mechanisms of a bundle and return their recipe; None if there are none.
 
     Raises ``InputError`` where the user has not allowed the execution of their code.
     """
+    manifest, folder = unpacked.manifest, unpacked.folder
     if not manifest.mechanisms or not runs:
         return None
     named = ", ".join(clean(one.path, 100) for one in manifest.mechanisms)
     if not allowed:
         raise InputError(
-            f"{found.label}: the runs need program code of the bundle ({named}), which can do "
-            "anything that you can do: read it, and allow its execution with --run-code"
+            f"{unpacked.found.label}: the runs need program code of the bundle ({named}), which can "
+            "do anything that you can do: read it, and allow its execution with --run-code"
         )
     for file in manifest.files:
         if file.role == "code" and file.path.startswith("mechanisms/"):
-            found.extract(file.path, folder, file.sha256)
+            unpacked.get(file.path)
     for one in manifest.mechanisms:
         if one.kind == "crate":
             _name_source(folder / one.path / "Cargo.toml")
@@ -348,12 +344,11 @@ class _Reruns(Executor[int]):
         digest = str(now.get("digest", ""))
         fields, remarks = self._fields(run, now)
         is_other = run.version != core.version() or run.format != formats.RESULT_FORMAT
-        if digest == run.digest and (not fields or is_other):
-            state, tables = EQUAL, []
-        elif digest == run.digest:
-            state, tables = DIFFERS, []
+        state, tables = EQUAL, list[compare.Table]()
+        if digest == run.digest and fields and not is_other:
+            state = DIFFERS
             remarks.insert(0, "equal digest, but the summary in the bundle has other numbers")
-        else:
+        elif digest != run.digest:
             state, tables = DIFFERS, self._tables(run, result)
             remarks.insert(0, _other_version(run))
         message = "; ".join(filter(None, remarks))
@@ -365,12 +360,10 @@ class _Reruns(Executor[int]):
             was = json.loads(self._unpacked.text(run.summary, _LARGEST_SUMMARY))
             if not isinstance(was, dict):
                 raise InputError("it is not a JSON object")
-        except (InputError, ValueError, RecursionError) as error:
+            fields, alone = compare.summaries(was, now)
+        except (InputError, ValueError, RecursionError, OverflowError) as error:
             return [], [f"the summary in the bundle cannot be compared: {clean(str(error), 200)}"]
-        fields, alone = compare.summaries(was, now)
-        remark = (
-            f"{plural(alone, 'number')} of the summary exist{'s' * (alone == 1)} only before or now"
-        )
+        remark = f"{plural(alone, 'number is', 'numbers are')} in only one of the two summaries"
         return fields, [remark] if alone else []
 
     def _tables(self, run: Run, result: Result) -> list[compare.Table]:
