@@ -80,6 +80,7 @@ def collect(
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     contents.add_text(OUTCOMES, text, "study")
     contents.facts["claims"] = _rows(outcomes.get("full") or outcomes["quick"])
+    contents.facts["measures"] = (study / "measures.py").is_file()
     contents.facts["quick_only"] = "full" not in outcomes
 
 

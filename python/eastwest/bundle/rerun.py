@@ -229,7 +229,7 @@ def _mechanisms(
     named = ", ".join(clean(one.path, 100) for one in manifest.mechanisms)
     if not allowed:
         raise InputError(
-            f"{unpacked.found.label}: the runs need program code of the bundle ({named}), which can "
+            f"{unpacked.found.label}: the runs need code of the bundle ({named}), which can "
             "do anything that you can do: read it, and allow its execution with --run-code"
         )
     for file in manifest.files:
