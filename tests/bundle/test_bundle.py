@@ -231,6 +231,22 @@ def test_a_large_input_is_described_and_found_by_its_hash() -> None:
     assert states(made.path, inputs="elsewhere") == {"jobs": "equal"}
 
 
+def test_an_imported_trace_has_the_names_of_its_files() -> None:
+    hadoop("day")
+    Path("day").unlink()
+    recorded = shipped.traces()["fb-2009-first-50"]
+    assert invoke("trace", "import", str(recorded), "--out", "day")[0] == 0
+    ew.run("hadoop.toml", out="results/jobs")
+    made = ew.bundle("results/jobs", pictures=False)
+    origins = {file.path: file.origin for file in made.manifest.files if file.role == "input"}
+    assert [*origins] == ["result/inputs/day/jobs.tsv", "result/inputs/day/trace.json"]
+    known = f"{recorded.name} (SHA-256 {archive.hashed(recorded)[1]})"
+    assert known in origins["result/inputs/day/jobs.tsv"]
+    made = ew.bundle("results/jobs", "b.zip", origins={"day": "CC BY 4.0"}, pictures=False)
+    assert {file.origin for file in made.manifest.files if file.role == "input"} == {"CC BY 4.0"}
+    assert states(made.path) == {"jobs": "equal"}
+
+
 def test_an_origin_of_no_input_is_refused() -> None:
     ew.run(TINY, out="results/tiny")
     with pytest.raises(InputError, match=r"origin of 'x\.tsv': no input file"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from eastwest.bundle.form import (
     name_problem,
 )
 from eastwest.errors import InputError, did_you_mean
+from eastwest.traces.form import ABOUT
 from eastwest.units import clean
 
 Content = archive.Content
@@ -42,7 +44,7 @@ class Contents:
     """Files and runs of a new bundle.
 
     Input files above ``largest_input`` bytes are described by size and hash only. ``origins`` are
-    texts about the origin and licence of input files, by file name.
+    texts about the origin and licence of input files, by the name of the file or of its folder.
     """
 
     name: str
@@ -77,7 +79,7 @@ class Contents:
         for name, content in inputs.items():
             path = f"{folder}/{name}"
             if path not in self._entries:
-                self.add(path, content, "input", self._origin(name, content), self.largest_input)
+                self.add(path, content, "input", self._origin(name, inputs), self.largest_input)
         return tuple(sorted(f"{folder}/{name}" for name in inputs))
 
     def folder_for(self, inputs: Mapping[str, Content]) -> str:
@@ -111,19 +113,24 @@ class Contents:
         """Return the SHA-256 of a file of the bundle; empty if there is no such file."""
         return self._entries[path].file.sha256 if path in self._entries else ""
 
-    def _origin(self, name: str, content: Content) -> str:
-        """Return the origin of an input file: the text of the author, or that of shipped traces."""
-        base = name.rpartition("/")[2]
-        if base in self.origins:
-            return self.origins[base]
+    def _origin(self, name: str, inputs: Mapping[str, Content]) -> str:
+        """Return the origin of an input file; empty if it is unknown.
+
+        This is the text of the author for the file or its folder, that of a shipped trace, or the
+        names of the files from which ``eastwest trace import`` made the trace.
+        """
+        stated = [self.origins[step] for step in reversed(name.split("/")) if step in self.origins]
+        if stated:
+            return stated[0]
         for known, path in shipped.traces().items():
-            if self._hashed(path) == self._hashed(content):
+            if self._hashed(path) == self._hashed(inputs[name]):
                 self.add(_SWIM_LICENCE, path.with_name("LICENSE"), "licence")
                 return (
                     f"trace {known}, which is a part of Eastwest, of the SWIM workload repository; "
                     f"licence: {_SWIM_LICENCE}"
                 )
-        return ""
+        about = inputs.get(f"{name.rpartition('/')[0]}/{ABOUT}")
+        return _imported_from(about) if about is not None else ""
 
     def finished(self, page: str) -> tuple[Manifest, dict[str, Content]]:
         """Return the manifest, and the content of each file by path; ``page`` is the README."""
@@ -146,9 +153,8 @@ class Contents:
 
     def unused_origins(self) -> tuple[str, str] | None:
         """Return (name, hint) of an entry of ``origins`` that is no input file, or None."""
-        names = {
-            e.file.path.rpartition("/")[2] for e in self._entries.values() if e.file.role == "input"
-        }
+        inputs = [each.file.path for each in self._entries.values() if each.file.role == "input"]
+        names = {step for path in inputs for step in path.split("/")}
         unused = next((name for name in self.origins if name not in names), None)
         return None if unused is None else (unused, did_you_mean(unused, names))
 
@@ -163,6 +169,17 @@ class Contents:
         lock = environment.cargo_lock()
         if lock is not None:
             self.add(environment.CARGO_LOCK, lock, "lock")
+
+
+def _imported_from(about: Content) -> str:
+    """Return from which files a trace was imported, by the content of its ``trace.json``."""
+    try:
+        content = json.loads(about if isinstance(about, bytes) else about.read_bytes())
+        files = [f"{one['name']} (SHA-256 {one['sha256']})" for one in content["files"]]
+        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        return f"imported from files of format {content['source']}: {', '.join(files[:3])}{more}"
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return ""
 
 
 def inputs_in(folder: Path) -> dict[str, Content]:

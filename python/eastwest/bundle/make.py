@@ -55,9 +55,10 @@ def bundle(
 
     ``mechanisms`` are the files and crates of the user's mechanisms that the runs need. Input files
     above ``largest_input`` bytes are described by size, SHA-256 and origin only; ``origins`` has
-    texts about the origin and licence of input files, by file name. ``add`` are further files,
-    which are put into the folder ``added``. ``pictures`` includes pictures and pages. ``progress``
-    and ``done`` are called with the progress and the outcome of each claim.
+    texts about the origin and licence of input files, by the name of the file or of its folder.
+    ``add`` are further files, which are put into the folder ``added``. ``pictures`` includes
+    pictures and pages. ``progress`` and ``done`` are called with the progress and the outcome of
+    each claim.
 
     Raises ``InputError`` where ``source`` cannot be bundled.
     """

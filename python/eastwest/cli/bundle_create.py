@@ -80,7 +80,8 @@ def create(
         typer.Option(
             "--origin",
             metavar="FILE=TEXT",
-            help="Origin and licence of an input file, by its name; may be repeated.",
+            help="Origin and licence of an input file, by its name or that of its folder; may be "
+            "repeated.",
         ),
     ] = None,
     added: Annotated[
