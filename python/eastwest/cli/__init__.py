@@ -36,7 +36,7 @@ app = group(
             "calibrate": "calibrate:command",
             "model": "model:app",
         },
-        "Published studies": {"claims": "claims:claims", "bundle": "bundle:app"},
+        "Reproduce and publish": {"claims": "claims:claims", "bundle": "bundle:app"},
         "Extend and test": {
             "new": "new:new",
             "drill": "drill:drill",

@@ -179,7 +179,11 @@ class _LazyGroup(TyperGroup):
         """Return completions for a shell, without importing the modules of the commands."""
         for name, home in self.homes().items():
             self.commands.setdefault(name, _command(name, _with_help(first_line(home))))
-        return super().shell_complete(ctx, incomplete)
+        found = super().shell_complete(ctx, incomplete)
+        if self.default is not None:
+            named = _command(self.default, _load(self.homes()[self.default]))
+            found += named.params[0].shell_complete(ctx, incomplete)
+        return found
 
 
 def _with_help(line: str) -> Callable[[], None]:
@@ -224,7 +228,7 @@ def first_line(home: str) -> str:
                 for argument in ast.walk(call)
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
             ]
-            return texts[0]
+            return texts[0].partition("\n")[0]
     return _load(home).__doc__ or ""
 
 
