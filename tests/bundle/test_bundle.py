@@ -120,6 +120,9 @@ def test_a_result_is_repeated_with_an_equal_digest() -> None:
     assert made.verify() == []
     (run,) = made.manifest.runs
     assert run.digest == ew.load("results/tiny").digest
+    page = contents(path)[1]["README.md"].decode()
+    assert f"| tiny |  | 1 | `{run.digest}` |" in page
+    assert run.command in page
     assert run.command == "eastwest run result/scenario.toml --out results/tiny"
     assert states(path) == {"tiny": "equal"}
     assert sorted(p.name for p in Path().iterdir()) == ["results", "tiny-bundle.zip"]
@@ -278,6 +281,7 @@ def test_another_digest_is_shown_with_numbers_and_tables() -> None:
     path = changed(path, Path("changed.zip"), edit, files)
     (found,) = ew.Bundle(path).rerun(jobs=0)
     assert found.state == "differs"
+    assert found.message == ""
     assert found.digest == ew.load("results/tiny").digest
     fields = {field.path: field for field in found.fields}
     assert (fields["flows.bytes"].was, fields["flows.bytes"].now) == (40_000, 80_000)
@@ -289,6 +293,15 @@ def test_another_digest_is_shown_with_numbers_and_tables() -> None:
     assert code == 1
     assert "flows.bytes: 40000, now 80000 (+100 %)" in said
     assert "1 run: 1 differs" in said
+
+
+def test_a_difference_to_another_build_is_explained() -> None:
+    def edit(content: dict[str, Any]) -> None:
+        content["build"] = "0.2.0 abc"
+        content["runs"][0]["digest"] = "abc"
+
+    (found,) = ew.Bundle(changed(tiny(), Path("changed.zip"), edit)).rerun(jobs=0)
+    assert "another build of this version" in found.message
 
 
 def test_an_equal_digest_with_another_summary_differs() -> None:
@@ -474,6 +487,7 @@ def test_a_sweep_is_repeated_run_by_run() -> None:
     assert b"<html" in files["sweep/report.html"]
     assert json.loads(files["sweep/summary.json"])["store"] == ""
     assert "fabric.queue.limit" in files["README.md"].decode()
+    assert made.manifest.runs[-1].settings == {"fabric.queue.limit": "50 packets"}
     digests = [run.digest for run in made.manifest.runs]
     assert digests == ew.SweepResult("results/limits").runs["digest"].to_list()
 
@@ -496,6 +510,10 @@ def test_runs_share_inputs_of_equal_content_only() -> None:
     inputs = [file.path for file in made.manifest.files if file.role == "input"]
     assert inputs == ["runs/2/inputs/t.tsv", "runs/inputs/t.tsv"]
     assert set(states(made.path).values()) == {"equal"}
+    with zipfile.ZipFile(made.path) as stream:
+        stream.extractall()
+    for run in made.manifest.runs:
+        assert ew.run(f"s-bundle/{run.scenario}", out=run.name).digest == run.digest
 
 
 def test_an_interrupted_rerun_resumes_from_its_folder() -> None:

@@ -204,6 +204,7 @@ def run_of(
     summary_path: str,
     inputs: Sequence[str],
     mechanisms: Sequence[Mechanism],
+    settings: Mapping[str, str] | None = None,
     used_by: Sequence[str] = (),
     quick: bool = True,
 ) -> Run:
@@ -219,6 +220,7 @@ def run_of(
         version=str(summary.get("version", "")),
         command=f"eastwest run {scenario}{options} --out results/{name}",
         inputs=tuple(inputs),
+        settings=settings or {},
         used_by=tuple(used_by),
         quick=quick,
         cpu_s=float(summary.get("cpu_s", 0.0)),

@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import PurePosixPath
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -86,6 +86,8 @@ class Run:
     command: str
     #: Paths of the input files that the scenario reads.
     inputs: tuple[str, ...] = ()
+    #: Settings of the point of a sweep, by path.
+    settings: Mapping[str, str] = field(default_factory=dict)
     #: Names of the sets of runs that contain the run: ``CLAIM/RUNS`` of a study.
     used_by: tuple[str, ...] = ()
     #: Whether a quick rerun includes the run.
@@ -214,7 +216,7 @@ def _made(kind: type[Kind], entry: object, where: str) -> Kind:
         name = each.name
         if name in entry:
             values[name] = _value(hints[name], entry[name], f"{where}: {name}")
-        elif each.default is MISSING:
+        elif each.default is MISSING and each.default_factory is MISSING:
             raise InputError(f"{where} is damaged: it has no key {name!r}")
     return kind(**values)
 

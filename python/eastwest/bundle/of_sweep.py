@@ -13,6 +13,7 @@ from eastwest.errors import InputError
 from eastwest.results import Result
 from eastwest.store import Store
 from eastwest.sweep.tables import SweepResult
+from eastwest.sweep.values import text
 
 #: Folder of the sweep's own files in the bundle.
 FOLDER = "sweep"
@@ -23,9 +24,10 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Stored:
-    """A run of a sweep in the run store: number of the point, seed, and the result."""
+    """A run of a sweep in the run store: number and settings of the point, seed, and the result."""
 
     point: int
+    settings: dict[str, str]
     seed: int
     key: str
     result: Result
@@ -84,7 +86,8 @@ def stored(sweep: SweepResult, store: Store) -> tuple[list[Stored], int]:
         if result is None or not (result.path / "scenario.toml").is_file():
             missing += 1
             continue
-        found.append(Stored(int(point), int(seed), str(key), result))
+        settings = {path: text(value) for path, value in sweep.settings(int(point)).items()}
+        found.append(Stored(int(point), settings, int(seed), str(key), result))
     return found, missing
 
 
@@ -111,6 +114,7 @@ def add_run(
             summary_path=summary,
             inputs=contents.add_inputs(below, inputs),
             mechanisms=contents.mechanisms,
+            settings=one.settings,
             used_by=used_by,
             quick=quick,
         )

@@ -26,7 +26,7 @@ def page(contents: Contents, archive: str) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    made.filters |= {"cell": _cell, "size": size, "plural": plural}
+    made.filters |= {"cell": _cell, "size": size, "plural": plural, "span": span}
     runs, files = contents.runs, contents.files
     quick = [run for run in runs if run.quick]
     return made.get_template("README.md.j2").render(

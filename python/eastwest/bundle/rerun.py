@@ -350,7 +350,7 @@ class _Reruns(Executor[int]):
             remarks.insert(0, "equal digest, but the summary in the bundle has other numbers")
         elif digest != run.digest:
             state, tables = DIFFERS, self._tables(run, result)
-            remarks.insert(0, _other_version(run))
+            remarks.insert(0, _other_version(run) or self._other_build())
         message = "; ".join(filter(None, remarks))
         self._note(number, Compared(run, state, digest, message, tuple(fields), tuple(tables)))
 
@@ -375,6 +375,15 @@ class _Reruns(Executor[int]):
             if file.path.startswith(f"{folder}/") and file.path.endswith(".parquet"):
                 self._unpacked.get(file.path)
         return compare.tables(self._unpacked.folder / folder, run.format, result.path)
+
+    def _other_build(self) -> str:
+        """Return a sentence about another build of this version; empty if the builds are equal."""
+        if self._unpacked.manifest.build == core.build():
+            return ""
+        return (
+            "the bundle was made with another build of this version of Eastwest: builds differ "
+            "between systems, and between states of the source"
+        )
 
     def _note(self, number: int, compared: Compared) -> None:
         self._compared[number] = compared
