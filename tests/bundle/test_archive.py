@@ -251,6 +251,7 @@ def test_damage_anywhere_is_an_error_or_a_difference(bundle: Path) -> None:
         ({"files": [1]}, "it is not a JSON object"),
         ({"files": [{"path": "a"}]}, "it has no key 'size'"),
         ({"machine": {"a": 1}}, "1 is not a valid str"),
+        ({"version": "1 --index-url=http://example.org"}, "is not a version"),
         ({"name": 3}, "3 is not a valid str"),
         ({"runs": [{}]}, "it has no key 'name'"),
         ({"mechanisms": [{"path": "../x", "kind": "python"}]}, "mechanism '../x'"),
@@ -300,6 +301,7 @@ def test_a_run_must_name_files_of_the_bundle(bundle: Path, tmp_path: Path) -> No
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"scenario": "absent"}, "is not in the list"),
         ({"inputs": ["README.md"]}, "not below"),
+        ({"version": "1;reboot"}, "is not a version"),
         ({"digest": "xyz"}, "not a hexadecimal"),
         ({"cpu_s": float("nan")}, "nan is not a valid float"),
         ({"seed": -1}, "-1 is not a valid int"),

@@ -53,6 +53,7 @@ def below(name: str, modules: tuple[str, ...]) -> bool:
         ("progress", ABOVE_VIEWS),
         ("notebook", ABOVE_VIEWS),
         ("report", ("explain", "timeline", "paraver", "cli")),
+        ("bundle", ("explain", "timeline", "paraver", "cards", "cli")),
     ],
 )
 def test_no_layer_imports_one_beside_or_above_it(package: str, forbidden: tuple[str, ...]) -> None:

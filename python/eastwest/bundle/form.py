@@ -32,6 +32,8 @@ MOST_FILES = 200_000
 LARGEST_MANIFEST = 256 * 1024 * 1024
 _LONGEST_NAME = 500
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+#: Form of a version: messages have it in a command that installs this version.
+_VERSION = re.compile(r"[0-9A-Za-z.+!_-]{0,60}")
 _DIGEST = re.compile(r"[0-9a-f]{0,128}")
 #: Characters that no name of a file in a bundle has: some systems do not allow them in names.
 _FORBIDDEN = frozenset('\\:*?"<>|')
@@ -250,6 +252,9 @@ def _check(made: Manifest, where: str) -> None:
 
     if made.kind not in KINDS:
         refuse("kind", made.kind, f"is none of {', '.join(KINDS)}")
+    for version in (made.version, *(run.version for run in made.runs)):
+        if not _VERSION.fullmatch(version):
+            refuse("version", version, "is not a version")
     for file in made.files:
         if problem := name_problem(file.path):
             refuse("path", file.path, problem)

@@ -394,7 +394,9 @@ def _other_version(run: Run) -> str:
     """Return a sentence about another version of Eastwest; empty if the versions are equal."""
     if run.version == core.version():
         return ""
-    version = clean(run.version, 40)
+    version = run.version
+    if not version:
+        return "the version of Eastwest that made the run is unknown"
     return (
         f"the run is of Eastwest {version}, this is {core.version()}: only equal versions "
         "promise equal digests, and the changelog lists what has changed; python -m pip install "
