@@ -72,6 +72,23 @@ step env/bin/eastwest report sweep
 step env/bin/python mechanism.py
 step env/bin/eastwest claims incast/T1 --quick
 step env/bin/eastwest optimize space.toml --out search
+# Bundles of a run, a sweep and a shipped study, opened in an empty folder.
+step env/bin/eastwest bundle flows
+step env/bin/eastwest bundle sweep
+step env/bin/eastwest bundle incast --only incast/T1 --quick --out study.zip
+mkdir empty
+for bundle in flows-bundle.zip sweep-bundle.zip study.zip; do
+    mv $bundle empty/
+    (
+        cd empty
+        step ../env/bin/eastwest bundle verify $bundle
+        step ../env/bin/eastwest bundle rerun $bundle --quick
+    )
+done
+if [ "$(ls empty)" != "$(printf '%s\n' flows-bundle.zip study.zip sweep-bundle.zip)" ]; then
+    echo "bundles have written files beside themselves:" empty/*
+    exit 1
+fi
 if [ -e rust-called ]; then
     echo "called without need:" $(sort -u rust-called)
     exit 1

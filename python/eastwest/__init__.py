@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eastwest import models, plot
     from eastwest._core import RunError, ScenarioError
+    from eastwest.bundle import Bundle, bundle
     from eastwest.claims import Outcome, claims
     from eastwest.errors import InputError
     from eastwest.explain import Story, difference, explain, slowest
@@ -56,6 +57,7 @@ __all__ = [
     "Ack",
     "Application",
     "Arrival",
+    "Bundle",
     "Choice",
     "Congestion",
     "Duration",
@@ -78,6 +80,7 @@ __all__ = [
     "Verdict",
     "Window",
     "__version__",
+    "bundle",
     "check",
     "claims",
     "difference",
@@ -97,6 +100,7 @@ __all__ = [
 #: such as ``plot``, has no entry.
 _HOMES = {
     **dict.fromkeys(["RunError", "ScenarioError"], "_core"),
+    **dict.fromkeys(["Bundle", "bundle"], "bundle"),
     **dict.fromkeys(["Outcome", "claims"], "claims"),
     "InputError": "errors",
     **dict.fromkeys(["Story", "difference", "explain", "slowest"], "explain"),

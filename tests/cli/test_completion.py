@@ -39,6 +39,13 @@ def test_commands_and_options_are_offered() -> None:
     assert "--seed" in offered("eastwest run --s")
 
 
+def test_studies_are_offered_without_the_name_of_the_command() -> None:
+    assert offered("eastwest bundle create eeon_ch5") == ["eeon_ch5"]
+    assert offered("eastwest bundle eeon_ch5") == ["eeon_ch5"]
+    assert offered("eastwest bundle ver") == ["verify"]
+    assert "--only" in offered("eastwest bundle eeon_ch5 --on")
+
+
 def test_values_of_a_choice_are_offered() -> None:
     assert offered("eastwest run --set fabric.queue.kind=r") == ["fabric.queue.kind=red"]
 

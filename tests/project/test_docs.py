@@ -488,6 +488,8 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
     name, arguments = words[1], words[2:]
     found = command.get_command(None, name)
     while hasattr(found, "get_command"):
+        if found.default and arguments[0] not in found.homes():
+            arguments = [found.default, *arguments]
         found, arguments = found.get_command(None, arguments[0]), arguments[1:]
     if found is None:
         raise KeyError(name)

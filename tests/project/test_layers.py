@@ -54,6 +54,7 @@ def below(name: str, modules: tuple[str, ...]) -> bool:
         ("notebook", ABOVE_VIEWS),
         ("studio", ("timeline", "paraver", "cli")),
         ("report", ("plot", "explain", "timeline", "paraver", "studio", "cli")),
+        ("bundle", ("explain", "timeline", "paraver", "cards", "cli")),
     ],
 )
 def test_no_layer_imports_one_beside_or_above_it(package: str, forbidden: tuple[str, ...]) -> None:

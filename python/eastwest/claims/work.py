@@ -46,12 +46,21 @@ class Runner:
     """Executor of one claim.
 
     ``kept`` has the stored metrics of the claim, which are not measured again: all of them or none.
+    ``seen`` is called with the name and the result of each sweep that was run; a sweep that gets
+    more seeds is run again under its name.
     """
 
-    def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        how: How,
+        kept: Sequence[Part] = (),
+        seen: Callable[[str, SweepResult], None] = lambda *_: None,
+    ) -> None:
         self.claim = claim
         self.how = how
         self.kept = kept
+        self.seen = seen
         self._known = known_in(claim.path.parent.parent)
         self._specs = dict(claim.quick if how.quick else claim.runs)
         self._sweeps: dict[str, SweepResult | str] = {}
@@ -124,6 +133,7 @@ class Runner:
         """
         if name not in self._sweeps:
             sweep = self._sweep(name, self._specs[name])
+            self.seen(name, sweep)
             failures = sweep.failures
             if failures:
                 planned = sweep.summary["runs"]["planned"]

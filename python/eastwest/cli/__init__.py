@@ -37,7 +37,11 @@ app = group(
             "calibrate": "calibrate:command",
             "model": "model:app",
         },
-        "Published studies and exercises": {"claims": "claims:claims", "lab": "lab:app"},
+        "Reproduce, publish, teach": {
+            "claims": "claims:claims",
+            "bundle": "bundle:app",
+            "lab": "lab:app",
+        },
         "Extend and test": {
             "new": "new:new",
             "drill": "drill:drill",

@@ -11,6 +11,23 @@ from eastwest import core, shipped
 def scenarios(incomplete: str) -> list[str]:
     """Return shipped scenarios, TOML files and folders whose names begin with ``incomplete``."""
     names = [name for name in shipped.names() if name.startswith(incomplete)]
+    return names + _paths(incomplete, {".toml"})
+
+
+def bundled(incomplete: str) -> list[str]:
+    """Return studies and folders whose names begin with ``incomplete``."""
+    from eastwest.claims.catalogue import papers_folder  # noqa: PLC0415  slow to load
+    from eastwest.errors import InputError  # noqa: PLC0415
+
+    try:
+        studies = sorted({p.parent.parent.name for p in papers_folder().glob("*/claims/*.toml")})
+    except InputError:
+        studies = []
+    return [name for name in studies if name.startswith(incomplete)] + _paths(incomplete, set())
+
+
+def _paths(incomplete: str, endings: set[str]) -> list[str]:
+    """Return folders, and files with one of ``endings``, that begin with ``incomplete``."""
     folder = Path(incomplete[: incomplete.rfind("/") + 1] or ".").expanduser()
     try:
         found = sorted(folder.iterdir())
@@ -20,9 +37,9 @@ def scenarios(incomplete: str) -> list[str]:
     files = [
         f"{before}{path.name}" + ("/" if path.is_dir() else "")
         for path in found
-        if path.is_dir() or path.suffix == ".toml"
+        if path.is_dir() or path.suffix in endings
     ]
-    return names + [name for name in files if name.startswith(incomplete) and _is_shown(name)]
+    return [name for name in files if name.startswith(incomplete) and _is_shown(name)]
 
 
 def _is_shown(name: str) -> bool:

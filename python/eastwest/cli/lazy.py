@@ -12,11 +12,14 @@ import importlib.util
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as click_command
+
+from eastwest.errors import nearest
 
 #: ``module:name`` of each command: a module of ``eastwest.cli``, and the name of a function in it,
 #: or of a group of commands (another ``typer.Typer``).
@@ -34,12 +37,17 @@ _STYLE: dict[str, Any] = {
 
 
 def group(
-    help: str, commands: Homes | Sections, name: str | None = None, is_program: bool = False
+    help: str,
+    commands: Homes | Sections,
+    name: str | None = None,
+    is_program: bool = False,
+    default: str | None = None,
 ) -> typer.Typer:
     """Return a group of commands whose modules are imported when a command is used.
 
     ``help`` is the help text of the group. ``is_program``: the group is the whole program, with
-    ``--version`` and completion for shells.
+    ``--version`` and completion for shells. ``default`` is the command of the group that is used
+    where the first argument is no name of a command.
     """
 
     class Commands(_LazyGroup):
@@ -48,6 +56,7 @@ def group(
     if any(isinstance(home, str) for home in commands.values()):
         commands = {"Commands": cast(Homes, commands)}
     Commands.sections = cast(Sections, commands)
+    Commands.default = default
     style = _STYLE | {"add_completion": is_program}
     made = typer.Typer(name=name, help=help, cls=Commands, no_args_is_help=True, **style)
     # typer does not make a group without a callback or command.
@@ -118,6 +127,8 @@ class _LazyGroup(TyperGroup):
     """A group of commands that imports the module of a command when the command is used."""
 
     sections: ClassVar[Sections] = {}
+    #: Command that is used where the first argument is no name of a command; None: there is none.
+    default: ClassVar[str | None] = None
 
     @classmethod
     def homes(cls) -> Homes:
@@ -136,6 +147,16 @@ class _LazyGroup(TyperGroup):
         if self.commands.get(cmd_name) is None:
             self.commands[cmd_name] = _command(cmd_name, _load(home))
         return self.commands[cmd_name]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments of the group; insert the name of the default command if none is given.
+
+        A word that is similar to the name of a command, and is no file, is a misspelled name.
+        """
+        if self.default is not None and args and args[0] not in {*self.homes(), "--help"}:
+            misspelled = nearest(args[0], self.homes()) and not Path(args[0]).exists()
+            args = args if misspelled else [self.default, *args]
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name; an error has similar names of commands."""
@@ -158,7 +179,11 @@ class _LazyGroup(TyperGroup):
         """Return completions for a shell, without importing the modules of the commands."""
         for name, home in self.homes().items():
             self.commands.setdefault(name, _command(name, _with_help(first_line(home))))
-        return super().shell_complete(ctx, incomplete)
+        found = super().shell_complete(ctx, incomplete)
+        if self.default is not None:
+            named = _command(self.default, _load(self.homes()[self.default]))
+            found += named.params[0].shell_complete(ctx, incomplete)
+        return found
 
 
 def _with_help(line: str) -> Callable[[], None]:
@@ -203,7 +228,7 @@ def first_line(home: str) -> str:
                 for argument in ast.walk(call)
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
             ]
-            return texts[0]
+            return texts[0].partition("\n")[0]
     return _load(home).__doc__ or ""
 
 

@@ -135,7 +135,9 @@ class Executor(Generic[Place]):
     def submit(self, run: Run[Place]) -> None:
         """Add a run to the queue of the pool and to ``running``."""
         self.running[self._next] = run
-        self.pool.submit(Task(self._next, run.plan.overrides, run.plan.identity, run.seed))
+        plan = run.plan
+        source = None if plan.source is self.source else plan.source
+        self.pool.submit(Task(self._next, plan.overrides, plan.identity, run.seed, source))
         self._next += 1
 
     def ended(self) -> Iterator[tuple[Run[Place], Event]]:
