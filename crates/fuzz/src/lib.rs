@@ -8,6 +8,7 @@
 //!   counts the pairs.
 //! * [`oracles`] runs a scenario in several ways that must agree, and checks rules that hold for
 //!   every run.
+//! * `frames` receives the state of a run at random times, for an oracle.
 //! * [`shrink`] reduces a scenario that violates an oracle to a few lines.
 //! * [`campaign`] applies these steps to many cases and adds up the coverage.
 //!
@@ -16,6 +17,7 @@
 pub mod campaign;
 pub mod draw;
 pub mod features;
+mod frames;
 pub mod generate;
 pub mod oracles;
 pub mod shrink;

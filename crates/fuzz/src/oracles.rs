@@ -16,14 +16,14 @@
 //! | resolved | the resolved text reads back as an equal scenario and gives an equal run |
 //! | bounds | no message is faster than an idle path; the parts of a flow's time add up to it; counts in the summary and in the table of links agree; switches with PFC lose no packets; the times in the states of a link add up to the run's duration; energy is between ideal and always on |
 
-mod frames;
-
+use crate::frames::Observer;
 use crate::generate::{Case, shuffled};
 use eastwest_engine::random::Stream;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::config::FabricConfig;
 use eastwest_network::fault::{Effect, Fault};
 use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
+use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Context, Fidelity, Scenario, read};
@@ -332,8 +332,15 @@ impl Judge<'_> {
             End::Done(results) => results.summary["simulated_s"].as_f64().unwrap_or(0.0),
             _ => 1e-3,
         };
-        let run = || frames::run(&self.case.scenario, self.seed, run_s);
+        let mut observer = Observer::new(self.seed, run_s);
+        let run = || match self.case.scenario.fidelity {
+            Fidelity::Flow => Ok(observed_without_packets(&self.case.scenario, &mut observer)),
+            Fidelity::Packet => observed_with_packets(&self.case.scenario, &mut observer),
+        };
         let end = guarded("frames", run)?.map_err(fails("frames"))?;
+        if let End::Done(results) = &end {
+            observer.judged(results).map_err(fails("frames"))?;
+        }
         same(expected, &end).map_err(fails("frames"))
     }
 
@@ -415,6 +422,45 @@ fn plain(scenario: &Scenario, reference: bool) -> End {
             let ended = world.run_to(most, &mut |_| true);
             finished(ended, || world)
         }
+    }
+}
+
+/// Executes one run of a scenario whose caller `observer` receives frames. Fails if packets are not
+/// conserved at a frame.
+fn observed_with_packets(scenario: &Scenario, observer: &mut Observer) -> Result<End, String> {
+    let mut world = match new_world(scenario, false) {
+        Ok(world) => world,
+        Err(error) => return Ok(End::Stopped(error)),
+    };
+    observer.begin(world.site_mut());
+    let mut conserved = Ok(());
+    let ended = world.run_to(MOST_EVENTS, &mut |world| {
+        observer.look(world.site_mut());
+        conserved = world.conserved();
+        conserved.is_ok()
+    });
+    conserved?;
+    observer.look(world.site_mut());
+    Ok(finished(ended, || world))
+}
+
+/// Executes one run of a scenario in flow mode whose caller `observer` receives frames.
+fn observed_without_packets(scenario: &Scenario, observer: &mut Observer) -> End {
+    let plan = Plan::new(scenario).map_err(|reasons| reasons.join("; "));
+    let mut world = match plan.and_then(FlowWorld::new) {
+        Ok(world) => world,
+        Err(error) => return End::Stopped(error),
+    };
+    observer.begin(world.site_mut());
+    let ended = world.run(&mut |site| {
+        observer.look(site);
+        site.events < MOST_EVENTS
+    });
+    observer.look(world.site_mut());
+    match ended {
+        Ok(()) => End::Done(Box::new(Results::new(world.finish()))),
+        Err(RunError::Interrupted) => End::TooLarge,
+        Err(error) => End::Stopped(error.to_string()),
     }
 }
 
@@ -532,12 +578,9 @@ fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
     states_fill_the_time(results)
 }
 
-fn column_of<'r>(results: &'r Results, table: &str, column: &str) -> Option<&'r Column> {
-    results.tables.iter().find(|t| t.name == table).and_then(|t| t.column(column))
-}
-
 fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
-    match column_of(results, table, column) {
+    let found = results.tables.iter().find(|t| t.name == table).and_then(|t| t.column(column));
+    match found {
         Some(Column::F64(values)) => values,
         _ => &[],
     }

@@ -196,7 +196,7 @@ impl FlowWorld {
     /// Makes the frame of the current time available to the caller of the run, if frames are
     /// requested.
     fn show(&mut self) {
-        if self.site.requests_frames() {
+        if self.site.frames.is_some() {
             let network = &mut self.site.network;
             count_bytes(network, &self.net.carried_so_far(network.now));
             if self.sleeps {

@@ -1,73 +1,18 @@
 //! Frames: the state of a run at a simulated time, for a caller that shows the run while it
 //! continues. A frame is only an observation: digest and tables are equal with and without frames.
 
+use crate::network::Network;
 use crate::progress::Progress;
-use crate::records::{link_totals, queues};
-use crate::site::Site;
+use crate::records::{Records, link_totals, queues};
+use crate::transports::Transports;
 use eastwest_types::Time;
 
-/// Frames of a run that its caller requests; see [`Site::request_frames`].
+/// Frames of a run that its caller requests.
 pub struct Frames {
     /// Simulated time of the next frame; [`Time::NEVER`] if only the last frame is requested.
-    next: Time,
-    /// Frame that the caller has not taken yet.
-    due: Option<Frame>,
-}
-
-impl Site {
-    /// Requests frames: the first at time `first`, and one at the end of the run. When a frame is
-    /// due, the run calls its caller, who takes the frame and sets the time of the next one. The
-    /// last frame is due when the run has returned.
-    pub fn request_frames(&mut self, first: Time) {
-        self.frames = Some(Box::new(Frames { next: first, due: None }));
-    }
-
-    /// Removes and returns the frame that is due; `None` if none is due.
-    pub fn take_frame(&mut self) -> Option<Frame> {
-        self.frames.as_mut()?.due.take()
-    }
-
-    /// Sets the time of the next frame. If the time is not later than the current time, the next
-    /// frame shows the state after the next events.
-    pub fn set_next_frame(&mut self, at: Time) {
-        if let Some(frames) = &mut self.frames {
-            frames.next = at;
-        }
-    }
-
-    /// Whether the caller of the run requests frames.
-    pub(crate) fn requests_frames(&self) -> bool {
-        self.frames.is_some()
-    }
-
-    /// Returns the time of the next frame; [`Time::NEVER`] if none is requested.
-    pub(crate) fn next_frame(&self) -> Time {
-        self.frames.as_ref().map_or(Time::NEVER, |frames| frames.next)
-    }
-
-    /// Advances the current time to that of the next frame, which no event precedes.
-    pub(crate) fn advance_to_frame(&mut self) {
-        self.network.now = self.network.now.max(self.next_frame());
-    }
-
-    /// Makes the frame of the current time available to the caller of the run, if frames are
-    /// requested. All departures that are due by now must have been executed
-    /// ([`Fabric::settle`](eastwest_network::fabric::Fabric::settle)).
-    pub(crate) fn show(&mut self) {
-        if self.frames.is_some() {
-            let frame = Frame::of(self);
-            self.frames.as_mut().expect("frames are requested").due = Some(frame);
-        }
-    }
-
-    /// Defers the next frame to the time `next` of the next event if the caller of the run has set
-    /// no time later than now.
-    pub(crate) fn defer_frame(&mut self, next: Time) {
-        let now = self.network.now;
-        if let Some(frames) = self.frames.as_mut().filter(|frames| frames.next <= now) {
-            frames.next = next;
-        }
-    }
+    pub next: Time,
+    /// Frame that the caller has not taken yet; `None` if none is due.
+    pub due: Option<Frame>,
 }
 
 /// State of a run after all events up to and including a simulated time.
@@ -101,11 +46,16 @@ pub struct Frame {
 impl Frame {
     /// Returns the frame of a run at its current simulated time. All departures that are due by now
     /// must have been executed ([`Fabric::settle`](eastwest_network::fabric::Fabric::settle)).
-    pub(crate) fn of(site: &Site) -> Frame {
-        let (fabric, records, now) = (&site.network.fabric, &site.probes.records, site.network.now);
+    pub fn of(
+        progress: Progress,
+        network: &Network,
+        transports: &Transports,
+        records: &Records,
+    ) -> Frame {
+        let (fabric, now) = (&network.fabric, network.now);
         let links = fabric.links.len();
         let mut frame = Frame {
-            progress: site.progress(),
+            progress,
             queue_packets: vec![0; links],
             queue_bytes: vec![0; links],
             carried: Vec::with_capacity(links),
@@ -114,8 +64,8 @@ impl Frame {
             paused: fabric.links.iter().map(|l| u8::from(l.is_paused(now))).collect(),
             energy: Vec::new(),
             flows_done: records.flows.len(),
-            open_messages: site.transports.open_messages(),
-            losses: site.transports.losses(),
+            open_messages: transports.open_messages(),
+            losses: transports.losses(),
         };
         for (link, packets, bytes) in queues(fabric, now) {
             frame.queue_packets[link as usize] = packets;

@@ -3,7 +3,7 @@
 
 use crate::approximate::Approximate;
 use crate::drivers::Drivers;
-use crate::frame::Frames;
+use crate::frame::{Frame, Frames};
 use crate::messages::Message;
 use crate::network::{Network, Source};
 use crate::plan::Plan;
@@ -86,6 +86,55 @@ impl Site {
             done: self.drivers.done(),
             packet_hops: self.network.fabric.packet_hops(),
             events: self.events,
+        }
+    }
+
+    /// Requests [frames](crate::frame): the first at time `first`, and one at the end of the run.
+    /// When a frame is due, the run calls its caller, who takes the frame and sets the time of the
+    /// next one. The last frame is due when the run has returned.
+    pub fn request_frames(&mut self, first: Time) {
+        self.frames = Some(Box::new(Frames { next: first, due: None }));
+    }
+
+    /// Removes and returns the frame that is due; `None` if none is due.
+    pub fn take_frame(&mut self) -> Option<Frame> {
+        self.frames.as_mut()?.due.take()
+    }
+
+    /// Sets the time of the next frame. If the time is not later than the current time, the next
+    /// frame shows the state after the next events.
+    pub fn set_next_frame(&mut self, at: Time) {
+        if let Some(frames) = &mut self.frames {
+            frames.next = at;
+        }
+    }
+
+    /// Returns the time of the next frame; [`Time::NEVER`] if none is requested.
+    pub(crate) fn next_frame(&self) -> Time {
+        self.frames.as_ref().map_or(Time::NEVER, |frames| frames.next)
+    }
+
+    /// Advances the current time to that of the next frame, which no event precedes.
+    pub(crate) fn advance_to_frame(&mut self) {
+        self.network.now = self.network.now.max(self.next_frame());
+    }
+
+    /// Makes the frame of the current time available to the caller of the run, if frames are
+    /// requested. All departures that are due by now must have been executed ([`Fabric::settle`]).
+    pub(crate) fn show(&mut self) {
+        let progress = self.progress();
+        if let Some(frames) = &mut self.frames {
+            let records = &self.probes.records;
+            frames.due = Some(Frame::of(progress, &self.network, &self.transports, records));
+        }
+    }
+
+    /// Defers the next frame to the time `next` of the next event if the caller of the run has set
+    /// no time later than now.
+    pub(crate) fn defer_frame(&mut self, next: Time) {
+        let now = self.network.now;
+        if let Some(frames) = self.frames.as_mut().filter(|frames| frames.next <= now) {
+            frames.next = next;
         }
     }
 

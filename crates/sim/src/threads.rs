@@ -102,9 +102,9 @@ impl Finished {
 
     /// Returns the frame at the end of the run.
     pub fn last_frame(&mut self) -> Frame {
-        let network = &mut self.world.site.network;
-        network.fabric.settle(network.now);
-        Frame::of(&self.world.site)
+        let site = &mut self.world.site;
+        site.network.fabric.settle(site.network.now);
+        Frame::of(site.progress(), &site.network, &site.transports, &site.probes.records)
     }
 
     /// Returns the statistics of the partitioned execution.

@@ -794,10 +794,13 @@ mod tests {
         assert_eq!((paused.mask, paused.next()), (0b101000, us(10) + Span(200 * 51_200)));
         paused.expire(us(30));
         assert_eq!(paused.mask, 0b1000);
+        // the pause of priority 3 expires at 61.2 µs, although its bit in the mask remains
+        assert!(paused.is_in_force(us(61)) && !paused.is_in_force(us(10) + Span(1000 * 51_200)));
         let mut xon = PauseFrame::default();
         xon[3] = Some(0);
         paused.apply(us(40), &xon, TEN.rate);
         assert_eq!((paused.mask, paused.next()), (0, Time::NEVER));
+        assert!(!paused.is_in_force(us(40)));
         assert_eq!(paused.total(3, us(99)), Span::from_us(30));
         assert_eq!(paused.total(5, us(99)), Span(200 * 51_200));
         assert_eq!((paused.count[3], paused.count[0]), (1, 0));

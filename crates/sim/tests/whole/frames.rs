@@ -182,6 +182,13 @@ fn the_next_frame_is_at_the_requested_time() {
     // a time in the past: after the next events, which are later than now
     let each = times(Time::ZERO, &mut |_| Time::ZERO);
     assert!(each.len() as u64 > plain.count("events") / 4, "{} frames", each.len());
+    for finish_s in plain.f64s("flows", "finish_s") {
+        let finish = Time((finish_s * 1e12).round() as u64);
+        assert!(
+            each.binary_search(&finish).is_ok(),
+            "the last packet of a flow arrives at {finish}"
+        );
+    }
 }
 
 #[test]

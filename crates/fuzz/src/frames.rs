@@ -1,16 +1,11 @@
-//! Oracle `frames`: runs a scenario whose caller receives the state of the run at random times, and
-//! checks these states.
+//! Frames of generated scenarios: a caller that receives the state of a run at random times and
+//! checks it.
 
-use super::{End, MOST_EVENTS, column_of, finished, new_world};
 use eastwest_engine::random::Stream;
 use eastwest_measure::table::Column;
-use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::frame::Frame;
-use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
-use eastwest_sim::scenario::{Fidelity, Scenario};
 use eastwest_sim::site::Site;
-use eastwest_sim::world::RunError;
 use eastwest_types::{Span, Time};
 
 /// Mean number of random times in a run at which its caller receives frames. As many frames follow
@@ -18,7 +13,7 @@ use eastwest_types::{Span, Time};
 const TIMES: u64 = 30;
 
 /// Caller of a run that receives frames at random times.
-struct Observer {
+pub struct Observer {
     random: Stream,
     /// Maximum time between a frame and the next one at a random time.
     most: u64,
@@ -29,20 +24,20 @@ struct Observer {
 
 impl Observer {
     /// Returns a caller for a run that takes `run_s` seconds.
-    fn new(seed: u64, run_s: f64) -> Observer {
+    pub fn new(seed: u64, run_s: f64) -> Observer {
         let most = 2 * Span::from_secs_f64_nearest(run_s).0 / TIMES;
         let random = Stream::new(seed, "frames");
         Observer { random, most: most.max(1), last: None, violation: None }
     }
 
     /// Requests the frames of a run; a first frame may be at time 0.
-    fn begin(&mut self, site: &mut Site) {
+    pub fn begin(&mut self, site: &mut Site) {
         let first = self.random.below(2) * self.random.below(self.most);
         site.request_frames(Time(first));
     }
 
     /// Receives the frame that is due, if any, and sets the time of the next one.
-    fn look(&mut self, site: &mut Site) {
+    pub fn look(&mut self, site: &mut Site) {
         let Some(frame) = site.take_frame() else { return };
         let now = frame.progress.now;
         site.set_next_frame(match self.random.below(2) {
@@ -58,7 +53,7 @@ impl Observer {
     }
 
     /// Returns the first violation of a rule by the frames of a run that has these results.
-    fn judged(self, results: &Results) -> Result<(), String> {
+    pub fn judged(self, results: &Results) -> Result<(), String> {
         let last = self.last.ok_or("the run had no last frame")?;
         self.violation.map_or(Ok(()), Err)?;
         agrees(&last, results)
@@ -99,7 +94,8 @@ fn agrees(frame: &Frame, results: &Results) -> Result<(), String> {
     for (name, values) in
         [("bytes", &frame.carried), ("drops", &frame.drops), ("marks", &frame.marks)]
     {
-        match column_of(results, "links", name) {
+        let links = results.tables.iter().find(|table| table.name == "links");
+        match links.and_then(|table| table.column(name)) {
             Some(Column::U64(column)) if column == values => {}
             other => return Err(format!("{name} of links: {values:?} in the frame, {other:?}")),
         }
@@ -120,56 +116,4 @@ fn agrees(frame: &Frame, results: &Results) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Runs a scenario whose caller receives frames at random times; `run_s` is the simulated time that
-/// the run takes. Returns the results; as error the first violation of a rule.
-pub fn run(scenario: &Scenario, seed: u64, run_s: f64) -> Result<End, String> {
-    let mut observer = Observer::new(seed, run_s);
-    let end = match scenario.fidelity {
-        Fidelity::Flow => without_packets(scenario, &mut observer),
-        _ => with_packets(scenario, &mut observer)?,
-    };
-    if let End::Done(results) = &end {
-        observer.judged(results)?;
-    }
-    Ok(end)
-}
-
-fn with_packets(scenario: &Scenario, observer: &mut Observer) -> Result<End, String> {
-    let mut world = match new_world(scenario, false) {
-        Ok(world) => world,
-        Err(error) => return Ok(End::Stopped(error)),
-    };
-    observer.begin(world.site_mut());
-    let mut conserved = Ok(());
-    let ended = world.run_to(MOST_EVENTS, &mut |world| {
-        observer.look(world.site_mut());
-        conserved = world.conserved();
-        conserved.is_ok()
-    });
-    conserved?;
-    observer.look(world.site_mut());
-    Ok(finished(ended, || world))
-}
-
-fn without_packets(scenario: &Scenario, observer: &mut Observer) -> End {
-    let world = Plan::new(scenario).map_err(|reasons| reasons.join("; "));
-    let mut world = match world.and_then(FlowWorld::new) {
-        Ok(world) => world,
-        Err(error) => return End::Stopped(error),
-    };
-    observer.begin(world.site_mut());
-    let ended = world.run(&mut |site| {
-        observer.look(site);
-        site.events < MOST_EVENTS
-    });
-    match ended {
-        Ok(()) => {
-            observer.look(world.site_mut());
-            End::Done(Box::new(Results::new(world.finish())))
-        }
-        Err(RunError::Interrupted) => End::TooLarge,
-        Err(error) => End::Stopped(error.to_string()),
-    }
 }
