@@ -34,8 +34,6 @@ def test_commands_on_the_pages_are_understood(page: Path) -> None:
     for words in shown(page):
         command = program.get_command(None, words[1])  # type: ignore[attr-defined]
         arguments = words[2:]
-        if command is None and words[1] == "studio":
-            continue  # a build without the studio
         while hasattr(command, "get_command"):
             command, arguments = command.get_command(None, arguments[0]), arguments[1:]
         assert command is not None, words
