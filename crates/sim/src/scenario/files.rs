@@ -204,6 +204,11 @@ mod tests {
         let half = unpack(&packed[..packed.len() / 2], 1000).unwrap_err();
         assert!(half.contains("cannot be unpacked"), "{half}");
         assert_eq!(unpack(b"plain", 1000), Ok(None));
+        let mut bomb = GzEncoder::new(Vec::new(), Compression::default());
+        bomb.write_all(&vec![b' '; 20 << 20]).expect("in memory");
+        let bomb = bomb.finish().expect("in memory");
+        assert!(bomb.len() < 1 << 16);
+        assert!(unpack(&bomb, 1 << 20).unwrap_err().contains("too large"));
     }
 
     fn context() -> Context {

@@ -279,8 +279,5 @@ mod tests {
         let many = format!("<configuration>{}", "<property name='a'/>".repeat(30_000));
         assert!(refused(&many).contains("more than 20000 properties"));
         assert!(refused(&" ".repeat(MOST_BYTES as usize + 1)).contains("too large"));
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(&vec![b' '; 20 << 20]).expect("in memory");
-        assert!(read(&packed.finish().expect("in memory")).unwrap_err().contains("too large"));
     }
 }
