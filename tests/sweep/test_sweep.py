@@ -696,7 +696,7 @@ def test_a_pipe_has_all_points(file: Path) -> None:
     terminal = CliRunner(env=shown).invoke(app, run).stdout
     assert "20 packets" in terminal and "21 packets" not in terminal
     assert "and 1 more point: the table points.parquet and eastwest report " in terminal
-    assert "this command with --resume | cat, show all" in terminal
+    assert "run this command again with `--resume | cat`." in terminal
 
 
 def test_failures_are_listed_at_the_end(fake: FakeCore) -> None:

@@ -18,7 +18,7 @@ table! {
     /// name of the job in the trace or scenario; untrusted text
     name: str = job.name.clone();
 
-    /// kind of the job: `terasort`, `search`, `index`, `custom`, or `trace`
+    /// kind of the job as in the scenario (`terasort`, `sort`, …), or `trace` for a job of a trace
     kind: few = job.kind;
 
     /// traffic class of the job's data

@@ -116,7 +116,7 @@ impl World {
             && part_state.promised.get(receiver.slot()).copied().flatten() != Some(now)
         {
             part_state.abort_reason =
-                Some("a message arrived at a time that its thread had not announced to the others");
+                Some("a thread could not predict when a simulated message would arrive");
         }
     }
 

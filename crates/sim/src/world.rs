@@ -181,14 +181,15 @@ impl World {
         if proceed { Ok(()) } else { Err(RunError::Interrupted) }
     }
 
-    /// Main event loop: executes events until `events` events were executed in total, a frame is
-    /// due, or the run is over.
+    /// Main event loop: executes events until their total number reaches `events`, a snapshot of
+    /// the run ([`frame`](crate::frame)) is due, an event has visited many links, or the run is
+    /// over. Returns which of these has happened, or an error if the run cannot continue.
     ///
     /// `Tournament::winner` returns the source (link, timers …) with the next event and does not
     /// remove the event: the handler of the event sets the next event of this source.
     ///
-    /// This function is separate from the loop that calls it, so that the compiler optimizes the
-    /// path of packets alone.
+    /// This function is separate from its caller, so that the compiler optimizes the code for
+    /// packets independently of the rest.
     #[inline(never)]
     pub(crate) fn run_events<const INSIDE: bool, const DCB: bool>(
         &mut self,

@@ -227,11 +227,13 @@ def _print_points(console: Console, result: SweepResult) -> None:
     more = there - len(first)
     if more > 0:
         folder = clean(str(result.path), 400)
-        whole = f"the table points.parquet and eastwest report {folder}"
+        whole = f"run `eastwest report {folder}`, or read the table points.parquet"
         if console.is_terminal and there <= _MOST_ROWS_IN_FILE:
-            whole += ", or this command with --resume | cat,"
+            whole += ", or run this command again with `--resume | cat`"
         console.print(
-            f"and {plural(more, 'more point', 'more points')}: {whole} show all", markup=False
+            f"{plural(more, 'more point is', 'more points are')} not shown. To see all points, "
+            f"{whole}.",
+            markup=False,
         )
 
 

@@ -81,8 +81,8 @@ class Division:
             "delayed_ack_us": "acknowledgements deferred by the receiver (delayed ACK)",
             "handshake_us": "handshake: SYN and SYN-ACK on the idle path",
             **{
-                f"{window}_us": f"{text}, {plural(self.round_trips[window], 'round trip')} of the "
-                "idle path"
+                f"{window}_us": f"{text}: {plural(self.round_trips[window], 'round trip')}, "
+                "without queueing"
                 for window, text in _WINDOWS.items()
             },
             "transmission_us": "transmission of the last packet, at each hop",

@@ -160,9 +160,10 @@ def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: 
             f"to {exact_s:.9f} s"
         )
     elif first.since_s > found.same_until_s:
-        same += f", and the tables with exact times up to {first.since_s:.9f} s"
+        same += f". Tables with exact times, not samples, are equal up to {first.since_s:.9f} s"
     result.summary = (
-        f"{same}: {share} of the shorter run ({span(ends[0])} and {span(ends[1])}). The first "
+        f"{same}, which is {share} of the shorter run. The runs end at {span(ends[0])} and "
+        f"{span(ends[1])}. The first "
         f"difference is in the table {first.kind.table} ({first.kind.time})."
     )
     lines = []
@@ -430,9 +431,9 @@ def _flows(result: Story, first: Evidence, second: Evidence, names: list[str], t
         return
     slower = moved.filter(pl.col("change_us") > 0).height
     lines = [
-        f"{plural(pairs.height, 'flow')} in pairs by workload, job, purpose, hosts and order: "
-        f"{count(slower)} became slower, {count(moved.height - slower)} faster, "
-        f"{count(pairs.height - moved.height)} took equally long."
+        f"Flows that both runs have (equal workload, job, purpose, hosts and order): "
+        f"{count(pairs.height)}. In the second run, {count(slower)} of them took longer, "
+        f"{count(moved.height - slower)} less time, {count(pairs.height - moved.height)} as long."
     ]
     if any(alone):
         lines.append(f"Flows only in one run: {count(alone[0])} and {count(alone[1])}.")
@@ -478,9 +479,9 @@ def _jobs(result: Story, first: Evidence, second: Evidence, names: list[str], to
     moved = pairs.filter(pl.col("change_s") != 0)
     slower = moved.filter(pl.col("change_s") > 0).height
     lines = [
-        f"{plural(pairs.height, 'job')} in pairs by workload and number: {count(slower)} became "
-        f"slower, {count(moved.height - slower)} faster, {count(pairs.height - moved.height)} "
-        "took equally long."
+        f"Jobs that both runs have (equal workload and number): {count(pairs.height)}. In the "
+        f"second run, {count(slower)} of them took longer, {count(moved.height - slower)} less "
+        f"time, {count(pairs.height - moved.height)} as long."
     ]
     listed = []
     order = pl.col("change_s").abs()

@@ -338,8 +338,9 @@ class _Names:
         if self._is_of_workload(own):
             return None
         message = (
-            f"is not a measure: a measure is a workload of the scenario ({self._listed()}), its "
-            "unit and a statistic, or begins with a part of the summary, as flows.fct_us.p99 does"
+            "is not a measure: write WORKLOAD.UNIT.STATISTIC, such as "
+            f"{self._example(next(iter(self.kinds), 'hadoop'))} (workloads of the scenario: "
+            f"{self._listed()}), or a value of the summary, such as flows.fct_us.p99"
         )
         return _problem(path, None, message, self._nearest(own))
 

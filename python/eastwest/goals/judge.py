@@ -127,15 +127,17 @@ def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
 def judge(
     limit: Limit, interval: Interval, each: Sequence[float] = (), confidence: float = CONFIDENCE
 ) -> Judged:
-    """Return the comparison of a point with a limit.
+    """Return whether a point of a sweep meets a limit, misses it, or is undecided.
 
-    ``interval`` is the mean over the seeds with its interval, ``each`` the value of each seed; for
-    a relative limit, both are changes against the baseline. A point misses a limit if its mean is
-    beyond the bound, and the whole interval of the mean or of the median is beyond the bound. A
-    point meets a limit if the whole interval of the mean is on the allowed side, unless the whole
-    interval of the median is beyond the bound. Otherwise the limit is undecided, also if all seeds
-    are on the allowed side: the limit concerns the mean, and even if all n seeds meet the limit, a
-    few of many further runs could be far beyond the limit.
+    ``interval`` is the mean over the seeds with its confidence interval, ``each`` the value of each
+    seed; for a relative limit, both are changes against the baseline.
+
+    - Missed: the mean is beyond the bound, and the whole interval of the mean or of the median is
+      beyond the bound.
+    - Met: the whole interval of the mean is on the allowed side, and the interval of the median is
+      not completely beyond the bound.
+    - Undecided: all other cases. A point can be undecided although all its seeds are on the allowed
+      side, because the limit concerns the mean, and a further run could be far beyond the limit.
     """
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale

@@ -88,7 +88,7 @@ def goodput_partial(
     """
     _positive("the retransmission timeout", rto_s)
     if not (math.isfinite(alpha) and alpha >= 0):
-        raise ValueError(f"alpha must be 0 or more, not {alpha}")
+        raise ValueError(f"alpha must be a finite number, 0 or more, not {alpha}")
     busy_s = _busy_s(senders, block_bytes, rtt_s, link_bps)
     return 8 * block_bytes * senders / (alpha * rto_s + busy_s)
 

@@ -69,7 +69,7 @@ def save(
 
 
 def _check_beside(path: Path) -> None:
-    """Raise ``InputError`` if a CSV file exists and has other contents than numbers of a figure."""
+    """Raise ``InputError`` if the file exists and was not written by ``save`` for a figure."""
     try:
         with path.open("rb") as file:
             begin = file.read(100)

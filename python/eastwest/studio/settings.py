@@ -48,7 +48,11 @@ def pattern(steps: Steps) -> str:
 
 
 def _table_kind(steps: Steps, kind_of: KindOf) -> tuple[bool, str | None]:
-    """Return whether a table or one above has a key ``kind``, and the nearest kind that is set."""
+    """Return whether a table has a kind, and this kind.
+
+    The kind is that of the innermost table, from the one at ``steps`` outwards, that can have a key
+    ``kind``: its value, or its default.
+    """
     for size in range(len(steps), 0, -1):
         path = f"{pattern(steps[:size])}.kind"
         if path in _keys():

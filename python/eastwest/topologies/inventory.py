@@ -260,7 +260,10 @@ def fabric(found: Inventory, assumed: Assumed) -> Fabric:
 
 
 def _shared_ports(found: Inventory) -> list[str]:
-    """Return a note on the ports with several cables, each of which is a link."""
+    """Return a list with a note on ports that have several cables, or an empty list.
+
+    The note says that each cable becomes a link.
+    """
     ends = (
         (device, port, link.cable or str(number))
         for number, link in enumerate(found.links)

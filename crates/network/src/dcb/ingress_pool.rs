@@ -216,7 +216,8 @@ impl IngressPool {
             key::<Bytes>(
                 "shared",
                 "Memory that the lossless inputs of a switch share, in IP bytes, without headroom \
-                 (SONiC: ingress_lossless_pool). `buffer`, `xoff` and `xon` are no keys then.",
+                 (SONiC: ingress_lossless_pool). With this key, `buffer`, `xoff` and `xon` are not \
+                 allowed.",
             )
             .optional("each input has its own buffer")
             .range("1 KB", "100 GB"),

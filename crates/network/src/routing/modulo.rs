@@ -9,8 +9,8 @@ use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 use std::slice::from_ref;
 
-/// Static routing by the number of the receiver (d mod n). The type has no settings, and also makes
-/// the choice at each switch.
+/// Static routing: of n ports with equally short paths, a packet to host number d takes port d mod n.
+/// The type is both the settings, of which there are none, and the chooser of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modulo;
 

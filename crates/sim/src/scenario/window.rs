@@ -62,9 +62,12 @@ pub fn read(s: &mut Section, names: &BTreeSet<String>) -> WindowConfig {
             .range("1 ns", "480 h"),
     );
     let cool_down = s.find(
-        key("cool_down", "Time before the end of the run in which nothing counts.")
-            .optional("none")
-            .range("0 s", "480 h"),
+        key(
+            "cool_down",
+            "Length of the last part of the run: what starts in this part does not count.",
+        )
+        .optional("none")
+        .range("0 s", "480 h"),
     );
     let during = s.find(
         key::<Name>(

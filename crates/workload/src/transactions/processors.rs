@@ -60,8 +60,9 @@ impl Processors {
         begin(now, slot, owner, piece, running, out);
     }
 
-    /// Allocates a processor of a component: the processor of an idle call of the same transaction,
-    /// or a free processor. Returns false if there is neither.
+    /// Allocates a processor of `component` for a call of the transaction at `slot`; returns whether
+    /// one was available. The first choice is the processor of another call of this transaction whose
+    /// computation has just ended, the second one a free processor.
     fn takes(&mut self, component: u32, slot: u32, running: &mut Running) -> bool {
         let given = self.idle.iter().position(|&(k, s, call)| {
             (k, s) == (component, slot) && running.work[call as usize].running == 0

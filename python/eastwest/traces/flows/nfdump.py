@@ -154,10 +154,10 @@ class _Rows:
         return ""
 
     def pipe(self, text: bytes, number: int) -> str:
-        """Add a row of ``-o pipe`` to the collector.
+        """Add a row of the output of ``nfdump -o pipe`` to the collector.
 
-        All cells of the format are whole numbers. ``number`` is the line number of the row. The
-        result is the reason if the row is unusable, else empty.
+        All cells of the format are whole numbers. ``number`` is the line number of the row. Returns
+        the reason if the row is unusable, else an empty text.
         """
         cells = text.split(b"|")
         if len(cells) not in {22, 24}:
@@ -206,7 +206,7 @@ class _Rows:
         if arrow == b"<->" and len(counts) == 5:
             where = (1, 3)
         if where == (0, 0) or max(where) >= len(counts):
-            return "row with a number of columns that nfdump does not write"
+            return "row whose number of columns fits no output format of nfdump"
         packets, octets = (_size(counts[i]) for i in where)
         if packets is None or octets is None:
             return "row whose packets or bytes are not a number"
