@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,7 +69,7 @@ def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
 
     ``beside`` is the folder of the temporary name, on the same file system; without it, the
     folder of ``path``. Raises ``InputError`` where ``path`` cannot be a file, and ``OSError`` with
-    the name of ``path`` where writing fails.
+    the name of ``path`` where writing fails. A file that is replaced keeps its permissions.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file to write")
@@ -76,6 +77,8 @@ def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
         raise InputError(f"{path}: there is no folder {path.parent}")
     try:
         with Partial.file(beside or path.parent) as partial:
+            with contextlib.suppress(FileNotFoundError):
+                partial.path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o777)
             partial.write(data)
             partial.path.replace(path)
     except OSError as error:

@@ -191,6 +191,14 @@ def test_a_long_list_of_files_is_refused_before_it_is_read(
     assert "its list of files" in refusal(bundle)
 
 
+def test_the_end_of_a_large_archive_must_be_where_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    small = b"PK\x06\x06" + bytes(52)
+    locator = b"PK\x06\x07" + struct.pack("<LQL", 0, 0, 1)
+    path.write_bytes(small + bytes(56) + locator + b"PK\x05\x06" + bytes(18))
+    assert "its end is damaged" in refusal(path)
+
+
 def test_a_large_manifest_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "LARGEST_MANIFEST", 10)
     assert "above the maximum" in refusal(bundle)
@@ -291,6 +299,29 @@ def test_a_wrong_entry_of_a_file_is_refused(
         content["files"][0][key] = value
 
     assert "is damaged" in refusal(changed(bundle, tmp_path / "y.zip", edit))
+
+
+def test_a_manifest_with_more_values_than_files_need_is_refused(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(form, "_MOST_COMMAS", 1000)
+
+    def edit(content: dict[str, Any]) -> None:
+        content["many"] = [{}] * 1001
+
+    assert "too many values" in refusal(changed(bundle, tmp_path / "y.zip", edit))
+
+
+def test_scenario_and_summary_must_be_inside(bundle: Path, tmp_path: Path) -> None:
+    def edit(content: dict[str, Any]) -> None:
+        content["files"][0]["inside"] = False
+        path = content["files"][0]["path"]
+        content["runs"] = [{
+            "name": "r", "scenario": path, "summary": path, "seed": 1, "digest": "ab",
+            "format": 1, "version": "0", "command": "x",
+        }]  # fmt: skip
+
+    assert "is not inside the bundle" in refusal(changed(bundle, tmp_path / "y.zip", edit))
 
 
 def test_a_run_must_name_files_of_the_bundle(bundle: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import eastwest as ew
@@ -313,6 +314,41 @@ def test_an_equal_digest_with_another_summary_differs() -> None:
     assert found.state == "differs"
     assert "equal digest, but the summary" in found.message
     assert [field.path for field in found.fields] == ["flows.count"]
+
+
+def test_an_equal_digest_with_other_tables_differs() -> None:
+    path = tiny()
+    made = pl.read_parquet("results/tiny/flows.parquet").with_columns(pl.col("fct_us") / 10)
+    made.write_parquet("forged.parquet")
+    files: dict[str, bytes | None] = {"result/flows.parquet": Path("forged.parquet").read_bytes()}
+    (found,) = ew.Bundle(changed(path, Path("changed.zip"), files=files)).rerun(jobs=0)
+    assert found.state == "differs"
+    assert found.message == "equal digest, but the bundle has other tables"
+    assert [(table.name, table.message) for table in found.tables] == [
+        ("flows", "fct_us in 4 of 4 rows")
+    ]
+
+
+def test_a_summary_with_another_digest_than_the_list_differs() -> None:
+    path = tiny()
+    summary = json.loads(contents(path)[1]["result/summary.json"]) | {"digest": "abc"}
+    files: dict[str, bytes | None] = {"result/summary.json": json.dumps(summary).encode()}
+    (found,) = ew.Bundle(changed(path, Path("changed.zip"), files=files)).rerun(jobs=0)
+    assert found.state == "differs"
+    assert "another digest than bundle.json" in found.message
+
+
+def test_other_numbers_of_another_version_are_a_remark() -> None:
+    def edit(content: dict[str, Any]) -> None:
+        content["runs"][0]["version"] = "0.0.9"
+
+    path = tiny()
+    summary = json.loads(contents(path)[1]["result/summary.json"])
+    summary["flows"]["count"] = 77
+    files: dict[str, bytes | None] = {"result/summary.json": json.dumps(summary).encode()}
+    (found,) = ew.Bundle(changed(path, Path("changed.zip"), edit, files)).rerun(jobs=0)
+    assert (found.state, [field.path for field in found.fields]) == ("equal", ["flows.count"])
+    assert "equal digest, but other numbers" in found.message
 
 
 def test_a_difference_to_another_version_is_explained() -> None:
@@ -624,6 +660,15 @@ def test_commands_print_json() -> None:
     found = json.loads(said)
     assert (code, found["equal"]) == (0, 1)
     assert found["runs"][0]["digest"] == found["runs"][0]["expected"]
+
+
+def test_json_of_a_check_has_no_control_characters_of_the_bundle() -> None:
+    def edit(content: dict[str, Any]) -> None:
+        content["name"] = "a\x9b31m\u202e\ud800"
+
+    path = changed(tiny(), Path("changed.zip"), edit)
+    code, said, _ = invoke("bundle", "verify", str(path), "--json")
+    assert (code, json.loads(said)["name"]) == (0, "a\ufffd31m\ufffd\ufffd")
 
 
 def test_an_origin_needs_a_text() -> None:

@@ -12,6 +12,7 @@ import eastwest as ew
 from eastwest.errors import InputError
 from eastwest.explain import explain
 from eastwest.explain.packet import parse
+from project_paths import ROOT
 
 #: Five senders write at once to one receiver through a queue of ten packets.
 INCAST = """
@@ -136,3 +137,43 @@ def test_rocev2_and_datagrams_have_hops(tmp_path: Path) -> None:
     hops = result.packet_hops
     assert hops.height > 100
     assert (hops["connection"] >= 0).any()
+
+
+def test_a_trimmed_packet_has_all_its_hops_and_has_not_arrived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"h{n},h8,60000,0" for n in range(8)]
+    Path("flows.csv").write_text("src,dst,bytes,start_s\n" + "\n".join(rows) + "\n")
+    result = ew.run(
+        'schema = 1\n[fabric]\nkind = "star"\nhosts = 9\nhost_rate = "10 Gbit/s"\n'
+        'host_delay = "1 us"\nqueue = { kind = "trim", limit = "20 packets" }\n'
+        '[measure]\npacket_hops = "*"\n[[workload]]\nname = "flows"\nkind = "flow-list"\n'
+        'file = "flows.csv"\ntransport = "rocev2"\n',
+        mechanisms=[ROOT / "docs" / "examples" / "mechanisms" / "trim.py"],
+        out=tmp_path / "r",
+    )
+    cut = result.packet_hops.filter((pl.col("hop") == 1) & (pl.col("bytes") == 0))
+    packets = result.packet_hops.filter(
+        (pl.col("hop") == 0) & pl.col("packet").is_in(cut["packet"].implode())
+    )
+    flow = result.flows.row(0, named=True)
+    own = packets.filter(
+        (pl.col("connection") == flow["connection"]) & (pl.col("src") == flow["src"])
+    )
+    often = own.group_by("stream_start").len().sort("len").row(-1)
+    story = explain(result, "packet", f"{flow['flow']}@{often[0] - flow['stream_start']}")
+    packets_told = story.facts["packets"]
+    assert [hop["bytes"] for hop in packets_told[0]["hops"]] == [1024, 0]
+    assert [hop["bytes"] for hop in story.facts["hops"]] == [1024, 1024]
+    assert story.facts["hops"] in [packet["hops"] for packet in packets_told]
+    assert "that arrived has 1.02 kB of payload and crossed 2 links" in story.summary
+    sent = result.packet_hops.filter(
+        (pl.col("hop") == 0)
+        & (pl.col("connection") == flow["connection"])
+        & (pl.col("src") == flow["src"])
+        & (pl.col("stream_start") == often[0])
+    ).height
+    assert sent > 20 and f"The byte was in {sent:,} packets that left the host" in story.summary
+    assert "without its payload (trimmed)" in story.sections[0].lines[1]
+    assert any(f"{sent - 20:,} further packets" in text for text in story.unknown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -15,8 +16,9 @@ import pytest
 
 import eastwest as ew
 from eastwest import shipped
+from eastwest.child import Child
 from eastwest.memory import available_bytes
-from eastwest.studio.runs import MOST_STORED, MOST_WAITING
+from eastwest.studio.runs import MOST_STORED, MOST_WAITING, Runs
 from studio_client import LONG, Client, studio
 
 FIRST = shipped.SCENARIOS.joinpath("first.toml").read_text()
@@ -270,3 +272,60 @@ def test_runs_are_compared(client: Client) -> None:
     assert story["title"].startswith(f"run-{one} and run-{two}")
     for runs in ("", "1", f"{one},{one}", "a,b", "1,2,3", "-1,2"):
         assert client.refused("GET", f"/api/difference?runs={runs}")[0] in {400, 404}
+
+
+def test_a_worker_that_does_not_read_its_controls_holds_nothing_up(tmp_path: Path) -> None:
+    with studio(tmp_path) as client:
+        run = client.start(LONG, live=True)
+        eventually(lambda: client.get("/api/runs")[0]["simulated_s"])
+        process = client.session.runs._child.process.pid
+        os.kill(process, signal.SIGSTOP)
+        address = f"/api/runs/{run}/control"
+        seen = [client.ask("POST", address, {"speed": 1.0}).status for _ in range(400)]
+        assert {*seen} == {200, 503}
+        client.post(address, stop=True)
+        eventually(lambda: client.get("/api/runs")[0]["state"] == "stopped")
+        assert client.end(FIRST)["state"] == "done"
+
+
+def test_a_studio_goes_on_after_workers_that_were_stopped_at_their_start(tmp_path: Path) -> None:
+    with studio(tmp_path) as client:
+        runs = client.session.runs
+        for _ in range(4):
+            eventually(lambda: runs._ready)
+            run = runs.get(client.start(LONG))
+            runs._ready, run.stop_wanted = False, True
+            runs._child.kill()
+            assert client.stream(run.number)[-1]["state"] == "stopped"
+        assert client.end(FIRST)["state"] == "done"
+
+
+def test_a_worker_that_cannot_be_replaced_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with studio(tmp_path) as client:
+        run = client.start(LONG)
+        eventually(lambda: client.get("/api/runs")[0]["state"] == "running")
+
+        def full(self: Runs) -> Child:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(Runs, "_start", full)
+        client.session.runs._child.kill()
+        end = client.stream(run)[-1]
+        assert end["state"] == "failed" and "no space left on device" in end["error"]
+
+
+def test_an_archive_that_the_disk_cannot_hold_leaves_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = client.start(FIRST)
+    client.stream(run)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "write", full)
+    status, message = client.refused("GET", f"/api/runs/{run}/result.zip")
+    assert (status, message) == (500, "no space left on device")
+    assert not [*client.session.runs.folder.glob("*.zip")]

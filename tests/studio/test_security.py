@@ -336,3 +336,40 @@ def test_a_scenario_is_opened_from_its_folder(tmp_path: Path) -> None:
         state = made.get("/api/state")
         assert state["opened"]["path"] == "deep/x.toml" and state["opened"]["text"] == TEXT
         assert state["files"] == ["deep/x.toml"]
+
+
+def test_an_address_with_many_parts_is_refused_without_a_traceback(
+    client: Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Every page of the browser can send this request, with the right host and without an origin.
+    answer = client.ask("GET", f"/?{'&'.join('a=1' for _ in range(60))}", token=False)
+    assert (answer.status, "too many parts" in answer.json["error"]) == (400, True)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/check", b'{"text": "\\ud800"}'),
+        ("POST", "/api/runs", b'{"text": "x", "label": "\\ud800"}'),
+        ("POST", "/api/check", {"text": TEXT, "shipped": ["first"]}),
+        ("POST", "/api/check", {"text": TEXT, "shipped": "--out=x"}),
+        ("POST", "/api/topology", {"text": f"x = {'9' * 5000}", "topology": {}}),
+        ("POST", "/api/topology", {"text": f"x = {'[' * 5000}", "topology": {}}),
+    ],
+)
+def test_odd_bodies_are_refused(
+    client: Client, method: str, path: str, body: object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if isinstance(body, dict) and "topology" in body:
+        body["topology"] = {"hosts": ["a", "b"], "switches": [], "cables": []}
+    assert client.refused(method, path, body)[0] in {400, 404}
+    assert capfd.readouterr().err == ""
+
+
+def test_the_command_of_a_file_whose_name_is_like_an_option(client: Client) -> None:
+    run = client.start(TEXT, path="-x.toml")
+    client.stream(run)
+    assert client.get(f"/api/runs/{run}/command")["command"] == "eastwest run ./-x.toml"
+    answer = client.refused("POST", f"/api/runs/{run}/explain", {"kind": "link", "id": "9" * 5000})
+    assert answer[0] == 400

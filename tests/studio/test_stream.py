@@ -190,3 +190,15 @@ class _NoChild:
         pass
 
     close = kill
+
+
+def test_frames_of_a_run_that_ended_are_few_in_a_large_fabric() -> None:
+    frames, links = Frames(), 100_000
+    for n in range(12):
+        frames.add(frame(n / 10, [n] * links, [0] * links, [9 if n == 4 else 0] * links))
+    assert len(frames.after(-1)) == 12
+    frames.shrink()
+    left = frames.after(-1)
+    assert sum(len(each["carried"]) for each in left) * 4 < MOST_BYTES
+    assert left[-1]["time_s"] == 1.1
+    assert struct.unpack_from("<I", left[1]["queue_packets"])[0] == 9

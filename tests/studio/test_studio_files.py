@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from eastwest import shipped
+from eastwest.studio import files
 from eastwest.studio.files import MOST_FILES, Folder
 from eastwest.studio.refused import RefusedError
-from studio_client import Client
+from studio_client import Client, studio
 
 TEXT = 'schema = 1\n[fabric]\nkind = "star"\n[[workload]]\nkind = "stride"\n'
 
@@ -84,3 +86,41 @@ def test_a_link_within_the_folder_is_followed(tmp_path: Path) -> None:
     assert folder.read("link.toml").text == TEXT
     with pytest.raises(RefusedError, match="exists already"):
         folder.write("link.toml", "", None)
+
+
+def test_names_that_are_no_text_are_not_listed(tmp_path: Path) -> None:
+    (tmp_path / "good.toml").write_text(TEXT)
+    (tmp_path / "new\nline.toml").write_text(TEXT)
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.toml")).write_text(TEXT)
+    except OSError:
+        pytest.skip("the file system has only names in UTF-8")
+    with studio(tmp_path) as client:
+        assert client.get("/api/state")["files"] == ["good.toml"]
+
+
+def test_the_list_ends_in_a_tree_of_many_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MOST_ENTRIES", 10)
+    for number in range(20):
+        (tmp_path / f"d{number:02}").mkdir()
+    (tmp_path / "d19" / "x.toml").write_text(TEXT)
+    (tmp_path / "y.toml").write_text(TEXT)
+    assert Folder(tmp_path).listed() == []
+
+
+def test_a_saved_file_keeps_its_permissions(client: Client) -> None:
+    file = client.folder / "private.toml"
+    file.write_text(TEXT)
+    file.chmod(0o600)
+    known = client.get("/api/file?path=private.toml")["hash"]
+    body = {"path": "private.toml", "text": f"{TEXT}#", "hash": known}
+    assert client.ask("PUT", "/api/file", body).status == 200
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_text_that_cannot_be_opened_again_is_not_saved(client: Client) -> None:
+    body = {"path": "huge.toml", "text": "#" * 1_000_001, "hash": None}
+    assert client.refused("PUT", "/api/file", body)[0] == 413
+    assert not (client.folder / "huge.toml").exists()

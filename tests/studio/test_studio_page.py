@@ -373,3 +373,62 @@ def test_colours_follow_the_preference(chrome: Browser, client: Client) -> None:
     dark = chrome.script(background)
     chrome.script("document.getElementById('theme').click()")
     assert chrome.script(background) != dark
+
+
+def test_links_of_a_run_are_not_drawn_on_another_fabric(chrome: Browser, client: Client) -> None:
+    opened(chrome, client)
+    run(chrome, 1)
+    rates = "document.querySelectorAll('.chart')[1].querySelectorAll('.line').length"
+    assert "another fabric" not in text(chrome, "#link-now")
+    assert chrome.script(rates) == 1
+    chrome.script("eastwestStudio.editor.set(eastwestStudio.editor.text.replace('= 7', '= 8'))")
+    # The text of the run ends at h6, so both fabrics have a link from the switch to h6.
+    chrome.script("eastwestStudio.check()")
+    until(chrome, "document.getElementById('link-now').textContent.includes('another fabric')")
+    assert "Run 1 has another fabric" in text(chrome, "#link-now")
+    assert chrome.script("document.querySelectorAll('#drawing .queues > *').length") == 0
+    assert chrome.script(rates) == 0
+    chrome.script("eastwestStudio.live.choose(0)")
+    assert "Run 1 has another fabric" in text(chrome, "#story")
+    run(chrome, 2)
+    assert "another fabric" not in text(chrome, "#link-now")
+    # The rate of a link decides the load: fabrics with other rates differ, too.
+    chrome.script(
+        "eastwestStudio.editor.set(eastwestStudio.editor.text.replace('= \"1 Gb', '= \"2 Gb'));"
+        "eastwestStudio.check()"
+    )
+    until(chrome, "document.getElementById('link-now').textContent.includes('another fabric')")
+
+
+def test_an_answer_about_a_run_is_not_shown_for_another_one(
+    chrome: Browser, client: Client
+) -> None:
+    opened(chrome, client)
+    run(chrome, 1)
+    run(chrome, 2)
+    chrome.script(
+        "(() => { const s = eastwestStudio; window.answered = 0;"
+        "const asked = [s.stories.explain('flow', 0), s.stories.list('')];"
+        "s.runs.present = s.runs.find(1); s.select(s.runs.present);"
+        "Promise.all(asked).then(() => { window.answered = 1; }); })()"
+    )
+    until(chrome, "window.answered === 1")
+    assert text(chrome, "#story") == "" and text(chrome, "#flows-title") == ""
+    chrome.script("eastwestStudio.stories.explain('flow', 0)")
+    until(chrome, "document.querySelector('#story h3')")
+    assert text(chrome, "#story h3").endswith(", run 1")
+
+
+def test_more_seeds_are_those_of_one_scenario(chrome: Browser, client: Client) -> None:
+    opened(chrome, client)
+    run(chrome, 1)
+    chrome.script("eastwestStudio.editor.set(eastwestStudio.editor.text.replace('= 5', '= 6'))")
+    chrome.script("eastwestStudio.moreSeeds()")
+    assert "not that of run 1" in text(chrome, "#message")
+    assert len(client.get("/api/runs")) == 1
+    chrome.script(
+        "document.getElementById('seed').value = '9007199254740993'; eastwestStudio.run({})"
+    )
+    until(chrome, "!document.getElementById('failure').hidden")
+    assert "at most 9007199254740991" in text(chrome, "#failure")
+    assert len(client.get("/api/runs")) == 1

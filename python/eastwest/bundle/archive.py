@@ -213,9 +213,11 @@ def _check_end(file: BinaryIO, label: str) -> None:
     locator = tail[:-_END_BYTES]
     if locator[:4] == _LOCATOR:
         (place,) = struct.unpack_from("<Q", locator, 8)
-        file.seek(min(place, length))
+        # zipfile does not read this place, but the bytes before the locator.
+        before = length - _END_BYTES - _LOCATOR_BYTES - _END64_BYTES
+        file.seek(max(0, before))
         end64 = file.read(_END64_BYTES)
-        if len(end64) < _END64_BYTES or end64[:4] != _END64:
+        if place != before or end64[:4] != _END64:
             raise InputError(f"{label} is not a bundle: its end is damaged")
         (listed,) = struct.unpack_from("<Q", end64, 40)
     if listed > _LARGEST_LIST:

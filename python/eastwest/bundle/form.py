@@ -30,6 +30,9 @@ README = "README.md"
 MOST_FILES = 200_000
 #: Maximum number of bytes of a manifest.
 LARGEST_MANIFEST = 256 * 1024 * 1024
+#: Maximum number of commas of a manifest: more than 200,000 files with their runs need. A value
+#: needs up to 200 bytes of memory, but only three bytes of text.
+_MOST_COMMAS = 25 * MOST_FILES
 _LONGEST_NAME = 500
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 #: Form of a version: messages have it in a command that installs this version.
@@ -188,6 +191,8 @@ def read(data: bytes, label: str) -> Manifest:
     damaged, or of a newer format than this version reads.
     """
     where = f"{label}: {MANIFEST}"
+    if data.count(b",") > _MOST_COMMAS:
+        raise InputError(f"{where} is damaged: it has too many values for {MOST_FILES:,} files")
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -268,11 +273,15 @@ def _check(made: Manifest, where: str) -> None:
 def _check_runs(made: Manifest, refuse: Callable[[str, str, str], None]) -> None:
     """Call ``refuse`` where a run or a mechanism of a manifest is not valid."""
     known = {file.path for file in made.files}
+    outside = {file.path for file in made.absent}
     names: set[str] = set()
     for run in made.runs:
         for path in (run.scenario, run.summary, *run.inputs):
             if path not in known:
                 refuse(f"run {clean(run.name, 60)!r}: file", path, "is not in the list of files")
+        for path in (run.scenario, run.summary):
+            if path in outside:
+                refuse(f"run {clean(run.name, 60)!r}: file", path, "is not inside the bundle")
         below = f"{run.scenario.rpartition('/')[0]}/".lstrip("/")
         if any(not path.startswith(below) for path in run.inputs):
             refuse("run", run.name, f"has input files that are not below {below}")

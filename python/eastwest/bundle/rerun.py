@@ -35,6 +35,7 @@ from eastwest.units import clean, plural
 
 #: Results of the comparison of a run.
 EQUAL, DIFFERS, FAILED = "equal", "differs", "failed"
+_OTHER_DIGEST = "the summary in the bundle has another digest than bundle.json"
 _LARGEST_SCENARIO = 64 * 1024 * 1024
 _LARGEST_SUMMARY = 64 * 1024 * 1024
 _BINDINGS = re.compile(r'(path\s*=\s*")[^"]*/crates/bindings(")')
@@ -132,7 +133,10 @@ class _Unpacked:
         """Unpack a file, and return its path."""
         target = self.folder / path
         if not target.is_file():
-            self.found.extract(self._listed(path).path, self.folder, self._listed(path).sha256)
+            file = self._listed(path)
+            if path not in self.found.sizes:
+                raise InputError(f"{self.found.label}: {clean(path)} is not inside the bundle")
+            self.found.extract(path, self.folder, file.sha256)
         return target
 
     def _listed(self, path: str) -> File:
@@ -344,13 +348,20 @@ class _Reruns(Executor[int]):
         digest = str(now.get("digest", ""))
         fields, remarks = self._fields(run, now)
         is_other = run.version != core.version() or run.format != formats.RESULT_FORMAT
-        state, tables = EQUAL, list[compare.Table]()
-        if digest == run.digest and fields and not is_other:
-            state = DIFFERS
-            remarks.insert(0, "equal digest, but the summary in the bundle has other numbers")
-        elif digest != run.digest:
-            state, tables = DIFFERS, self._tables(run, result)
+        tables = self._tables(run, result) if digest != run.digest or not is_other else []
+        if digest != run.digest:
             remarks.insert(0, _other_version(run) or self._other_build())
+        elif is_other and fields:
+            remarks.insert(
+                0, "equal digest, but other numbers, which versions can compute differently"
+            )
+        else:
+            if fields:
+                remarks.insert(0, "equal digest, but the summary in the bundle has other numbers")
+            if tables:
+                remarks.insert(0, "equal digest, but the bundle has other tables")
+        is_changed = _OTHER_DIGEST in remarks or (not is_other and bool(fields or tables))
+        state = DIFFERS if digest != run.digest or is_changed else EQUAL
         message = "; ".join(filter(None, remarks))
         self._note(number, Compared(run, state, digest, message, tuple(fields), tuple(tables)))
 
@@ -364,7 +375,8 @@ class _Reruns(Executor[int]):
         except (InputError, ValueError, RecursionError, OverflowError) as error:
             return [], [f"the summary in the bundle cannot be compared: {clean(str(error), 200)}"]
         remark = f"{plural(alone, 'number is', 'numbers are')} in only one of the two summaries"
-        return fields, [remark] if alone else []
+        remarks = [_OTHER_DIGEST] if was.get("digest", run.digest) != run.digest else []
+        return fields, [*remarks, remark] if alone else remarks
 
     def _tables(self, run: Run, result: Result) -> list[compare.Table]:
         """Return the tables that differ, where the bundle has tables."""
@@ -372,7 +384,8 @@ class _Reruns(Executor[int]):
         if self._unpacked.manifest.kind != "result" or run.format > formats.RESULT_FORMAT:
             return []
         for file in self._unpacked.manifest.files:
-            if file.path.startswith(f"{folder}/") and file.path.endswith(".parquet"):
+            is_table = file.path.startswith(f"{folder}/") and file.path.endswith(".parquet")
+            if is_table and file.inside:
                 self._unpacked.get(file.path)
         return compare.tables(self._unpacked.folder / folder, run.format, result.path)
 

@@ -43,7 +43,7 @@ def verify(bundle: BundleArgument, as_json: JsonObjectOption = False) -> None:
     inside = [file for file in manifest.files if file.inside]
     if as_json:
         shown = {
-            "name": manifest.name,
+            "name": clean(manifest.name, 1000),
             "kind": manifest.kind,
             "version": manifest.version,
             "files": len(inside),

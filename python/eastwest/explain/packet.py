@@ -20,7 +20,7 @@ from eastwest.units import clean, size, span
 from eastwest.views.evidence import Event, Evidence, number
 from eastwest.views.labels import plural
 
-#: Maximum number of packets with one byte that a story describes.
+#: Maximum number of packets with one byte that a story describes; it counts all of them.
 _MOST = 20
 
 
@@ -76,16 +76,19 @@ def story(evidence: Evidence, id: str, rerun_s: float, progress: ProgressCallbac
 
 
 def _packets(evidence: Evidence, row: dict[str, Any], position: int) -> list[list[dict[str, Any]]]:
-    """Return the packets with a byte of a stream: for each packet its rows of ``packet_hops``."""
+    """Return the packets with a byte of a stream: for each packet its rows of ``packet_hops``.
+
+    A packet that a switch trimmed has no payload from there on.
+    """
     start = pl.col("stream_start").cast(pl.Int64)
     rows = evidence.table("packet_hops").filter(
-        (pl.col("connection") == row["connection"])
-        & (pl.col("src") == row["src"])
-        & (start <= position)
-        & (start + pl.col("bytes").cast(pl.Int64) > position)
+        (pl.col("connection") == row["connection"]) & (pl.col("src") == row["src"])
     )
-    order = rows.sort("packet", "hop").partition_by("packet", maintain_order=True)
-    return [packet.to_dicts() for packet in order[:_MOST]]
+    found = rows.filter(
+        (start <= position) & (start + pl.col("bytes").cast(pl.Int64) > position)
+    ).select(pl.col("packet").unique())
+    order = rows.join(found, on="packet", how="semi").sort("packet", "hop")
+    return [packet.to_dicts() for packet in order.partition_by("packet", maintain_order=True)]
 
 
 def _tell(
@@ -102,11 +105,16 @@ def _tell(
         for event in evidence.events_of(row["connection"], begin_s, number(row["finish_s"]))
         if event.what == "drop" and event.src == row["src"] and event.covers(position)
     ]
-    arrived = [packet for packet in found if _reaches(evidence, packet, row["dst"])]
-    shown = arrived[0] if arrived else found[-1]
-    known = [_facts(evidence, packet) for packet in found]
+    into = set(evidence.ports_to(row["dst"])["link"].to_list())
+    shown = next((packet for packet in found if _has_arrived(packet, into)), None)
+    arrived = shown is not None
+    shown = shown or found[-1]
+    told = found[:_MOST]
+    if shown not in told:
+        told[-1] = shown
+    known = [_facts(evidence, packet) for packet in told]
     made.facts["packets"] = known
-    made.facts["hops"] = known[found.index(shown)]["hops"]
+    made.facts["hops"] = known[told.index(shown)]["hops"]
     first, last = shown[0], shown[-1]
     took_us = sum(hop["total_us"] for hop in made.facts["hops"])
     kind = KINDS.get(first["kind"], clean(first["kind"], 40))
@@ -130,6 +138,8 @@ def _tell(
         (*_sendings(known, begin_s), *(_loss(evidence, event, begin_s) for event in losses)),
         key=lambda moment: moment.at_us,
     )
+    if (more := len(found) - len(known)) > 0:
+        made.lacks(f"{plural(more, 'further packet')} with the byte: not described here.")
     for packet in known:
         made.add(
             f"Hops of packet {packet['packet']} ({KINDS.get(packet['kind'], packet['kind'])})",
@@ -137,15 +147,16 @@ def _tell(
                 f"{hop['name']}: waited {span(hop['waited_us'] / 1e6)}, transmission "
                 f"{span(hop['transmission_us'] / 1e6)}, propagation "
                 f"{span(hop['propagation_us'] / 1e6)}, arrived at {hop['arrived_s']:.9f} s"
+                f"{' without its payload (trimmed)' if hop['bytes'] < packet['bytes'] else ''}"
                 for hop in packet["hops"]
             ),
         )
     made.lacks(evidence.events_note(number(row["finish_s"])))
 
 
-def _reaches(evidence: Evidence, packet: list[dict[str, Any]], host: int) -> bool:
-    """Whether the last hop of a packet ends at its receiver."""
-    return packet[-1]["link"] in evidence.ports_to(host)["link"].to_list()
+def _has_arrived(packet: list[dict[str, Any]], into: set[int]) -> bool:
+    """Whether a packet has reached its receiver, over a link of ``into``, with its payload."""
+    return packet[-1]["link"] in into and packet[-1]["bytes"] > 0
 
 
 def _facts(evidence: Evidence, packet: list[dict[str, Any]]) -> dict[str, Any]:
@@ -154,6 +165,7 @@ def _facts(evidence: Evidence, packet: list[dict[str, Any]]) -> dict[str, Any]:
         {
             "link": hop["link"],
             "name": evidence.port(hop["link"]),
+            "bytes": hop["bytes"],
             "arrived_s": hop["arrived_s"],
             "waited_us": hop["waited_us"],
             "transmission_us": hop["transmission_us"],

@@ -265,7 +265,7 @@ def _readable(found: Scan) -> Iterator[str]:
     """Yield texts with the fabric of a text and a workload that any fabric allows."""
     try:
         tree = tomllib.loads(found.text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         tree = _without_errors(found)
     fabric = tree.get("fabric")
     if isinstance(fabric, dict):
@@ -284,7 +284,7 @@ def _without_errors(found: Scan) -> dict[str, Any]:
         if len(steps) == 2 and steps[0] == "fabric":
             try:
                 value = tomllib.loads(f"x = {found.text[place.start : place.end]}")["x"]
-            except tomllib.TOMLDecodeError:
+            except (ValueError, RecursionError):
                 continue
             fabric[str(steps[1])] = value
     return {"fabric": fabric}

@@ -48,7 +48,7 @@ def own_file(text: str, base: Path, folder: Folder) -> Path | None:
     """Return the topology file of a scenario if the studio wrote it; otherwise None."""
     try:
         fabric = tomllib.loads(text).get("fabric")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None
     name = fabric.get("file") if isinstance(fabric, dict) else None
     if not isinstance(name, str) or Path(name).name != name:
@@ -150,8 +150,8 @@ def with_graph(text: str, file: str) -> str:
     """
     try:
         tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RefusedError(400, f"the scenario is not TOML: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(400, f"the scenario is not TOML: {clean(str(error))}") from None
     fabric = tree.get("fabric", {})
     if not isinstance(fabric, dict):
         raise RefusedError(400, "fabric: expected a table")

@@ -132,7 +132,8 @@ def link(result: Result, which: str | int) -> Story:
     """Return the facts of a link and of the port that sends into it."""
     evidence = Evidence(result)
     text = str(which)
-    wanted = pl.col("link") == int(text) if text.isdecimal() else pl.col("name") == text
+    is_number = text.isascii() and text.isdecimal() and len(text) < 10
+    wanted = pl.col("link") == int(text) if is_number else pl.col("name") == text
     row = evidence.row("links", wanted)
     if row is None:
         raise InputError(f"the run has no link {clean(text, 60)}")

@@ -59,6 +59,8 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
+        #: The path for messages.
+        self.shown = clean(str(self.path), 400)
         self._writing = threading.Lock()
 
     def listed(self) -> list[str]:
@@ -69,15 +71,20 @@ class Folder:
     def _scenarios(self) -> Iterator[str]:
         seen = 0
         for folder, below, names in os.walk(self.path):
+            if seen > _MOST_ENTRIES:
+                return
             depth = len(Path(folder).relative_to(self.path).parts)
             below[:] = [
                 name for name in sorted(below) if not name.startswith(".") and depth < _DEEPEST
             ]
+            seen += len(below)
             for name in sorted(names):
                 seen += 1
                 if seen > _MOST_ENTRIES:
                     return
                 path = Path(folder, name)
+                if not path.relative_to(self.path).as_posix().isprintable():
+                    continue  # ``locate`` refuses it, and a name that is not UTF-8 is no text
                 if name.endswith(".toml") and not name.startswith(".") and _is_scenario(path):
                     yield path.relative_to(self.path).as_posix()
 
@@ -94,14 +101,16 @@ class Folder:
         if not name.isprintable() or "\\" in name:
             raise RefusedError(400, f"{told}: a path has no control characters and no backslash")
         if name.startswith("/") or ".." in steps:
-            raise RefusedError(403, f"{told}: only files inside the folder {self.path} can be used")
+            raise RefusedError(
+                403, f"{told}: only files inside the folder {self.shown} can be used"
+            )
         if not name.endswith(ending) or any(step.startswith(".") for step in steps):
             raise RefusedError(403, f"{told}: only files that end with {ending} and are not hidden")
         try:
             path = self.path.joinpath(*steps).resolve()
             if not path.is_relative_to(self.path):
                 raise RefusedError(
-                    403, f"{told}: is a link to a file outside the folder {self.path}"
+                    403, f"{told}: is a link to a file outside the folder {self.shown}"
                 )
             if os.path.lexists(path) and not stat.S_ISREG(path.stat().st_mode):
                 raise RefusedError(403, f"{told}: is not a regular file")
@@ -114,7 +123,7 @@ class Folder:
         path = self.locate(name)
         told = clean(str(name), 100)
         if not path.exists():
-            raise RefusedError(404, f"{told}: there is no such file in {self.path}")
+            raise RefusedError(404, f"{told}: there is no such file in {self.shown}")
         try:
             with path.open("rb") as file:
                 data = file.read(MOST_BYTES + 1)
@@ -139,12 +148,14 @@ class Folder:
         if not isinstance(text, str):
             raise RefusedError(400, "text: expected the text of the scenario")
         data = text.encode("utf-8", errors="replace")
+        if len(data) > MOST_BYTES:
+            raise RefusedError(413, f"{told}: is larger than 1 MB, the limit of a scenario here")
         with self._writing:
             there = path.exists()
             if known is None and there:
                 raise RefusedError(409, f"{told}: exists already; open it before it is replaced")
             try:
-                if known is not None and (not there or hash_of(path.read_bytes()) != known):
+                if known is not None and (not there or _hash_in(path) != known):
                     what = "was changed" if there else "was removed"
                     raise RefusedError(409, f"{told}: {what} by another program since it was read")
                 write_whole(path, data)
@@ -190,6 +201,12 @@ def _about(name: str) -> str:
         words.append(line.lstrip("# ").strip())
     sentence, stop, _ = " ".join(words).partition(". ")
     return sentence + stop.strip()
+
+
+def _hash_in(path: Path) -> str:
+    """Return the hash of a file; of a file that is too large to be read here, another hash."""
+    with path.open("rb") as file:
+        return hash_of(file.read(MOST_BYTES + 1))
 
 
 def _is_scenario(path: Path) -> bool:

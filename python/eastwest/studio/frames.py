@@ -51,6 +51,14 @@ class Frames:
         frames = self._frames
         return frames[bisect_right(frames, time_s, key=lambda frame: frame["time_s"]) :]
 
+    def shrink(self) -> None:
+        """Merge frames until they have at most ``MOST_BYTES``: all are those of a run that ended.
+
+        The studio stores several runs, and frames of a large fabric have megabytes.
+        """
+        while len(self._frames) > 2 and len(self._frames) * _size(self._frames[-1]) > MOST_BYTES:
+            self._halve()
+
     def _halve(self) -> None:
         old = self._frames
         pairs = [merged(a, b) for a, b in zip(old[::2], old[1::2], strict=False)]
@@ -59,8 +67,12 @@ class Frames:
 
 def _most(frame: Frame) -> int:
     """Return the maximum number of frames with the size of this frame."""
-    size = sum(len(value) for value in frame.values() if isinstance(value, bytes))
-    return max(_LEAST, min(MOST_FRAMES, MOST_BYTES // max(size, 1)))
+    return max(_LEAST, min(MOST_FRAMES, MOST_BYTES // max(_size(frame), 1)))
+
+
+def _size(frame: Frame) -> int:
+    """Return the number of bytes of the arrays of a frame."""
+    return sum(len(value) for value in frame.values() if isinstance(value, bytes))
 
 
 def merged(first: Frame, second: Frame) -> Frame:

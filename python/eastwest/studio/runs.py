@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import select
 import shutil
 import threading
 import time
@@ -228,8 +229,7 @@ class Runs:
                 else:
                     self._ask_to_stop(run)
             elif run is self._current:
-                with contextlib.suppress(OSError):
-                    self._child.link.send(control)
+                self._send(control)
             else:
                 raise RefusedError(409, f"run {number} has not begun")
 
@@ -239,8 +239,8 @@ class Runs:
             return
         run.stop_wanted = True
         child = self._child
-        with contextlib.suppress(OSError):
-            child.link.send(Control(run.number, stop=True))
+        with contextlib.suppress(RefusedError):  # it is killed soon
+            self._send(Control(run.number, stop=True))
 
         def insist() -> None:
             with self._lock:
@@ -250,6 +250,19 @@ class Runs:
         timer = threading.Timer(_PATIENCE_S, insist)
         timer.daemon = True
         timer.start()
+
+    def _send(self, control: Control) -> None:
+        """Send a control to the worker. Raises ``RefusedError`` where sending would block.
+
+        A worker that is busy, for example with the tables of a result, does not read its pipe. The
+        lock must not be held until it does.
+        """
+        with contextlib.suppress(OSError):  # the process has ended
+            pipe = select.poll()
+            pipe.register(self._child.link.fileno(), select.POLLOUT)
+            if not pipe.poll(0):
+                raise RefusedError(503, "the run does not react now: try again later")
+            self._child.link.send(control)
 
     def _listen(self) -> None:
         """Receive the reports of the worker, and start another worker where it has died."""
@@ -290,17 +303,24 @@ class Runs:
                 return False
             why = child.ended()
             child.close()
-            self._stillborn += not self._ready
+            run = self._current
+            # A worker may also be killed before it is ready, because the user stopped its run.
+            self._stillborn += not self._ready and not (run is not None and run.stop_wanted)
             broken = self._stillborn >= _MOST_STILLBORN
             if not broken:
-                self._child = self._start()
-            run = self._current
+                try:
+                    self._child = self._start()
+                except OSError as error:
+                    broken, why = True, f"{why}; {(error.strerror or str(error)).lower()}"
+                    self._stillborn = 0
             lost = [run] if run is not None else []
             if broken:
                 lost += self._queue
                 self._queue.clear()
                 self._closed = True
-                why = f"{why}; {_MOST_STILLBORN} processes died at their start: start again"
+                if self._stillborn:
+                    why = f"{why}; {_MOST_STILLBORN} processes died at their start"
+                why = f"{why}: start the studio again"
             for each in lost:
                 stopped = each.stop_wanted
                 end = ended("stopped", None) if stopped else ended("failed", why)
@@ -313,6 +333,7 @@ class Runs:
         run.state = end["state"]
         if run is self._current:
             self._current = None
+        run.frames.shrink()
         run.changed()
         self._tidy()
         self._feed()
@@ -435,7 +456,7 @@ def target_s(task: Task) -> float | None:
         return seconds(given[-1].strip().strip("\"'"))
     try:
         return seconds(tomllib.loads(task.source.text).get("duration"))
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 

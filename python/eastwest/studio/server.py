@@ -8,7 +8,6 @@ browser can use the server (DNS rebinding, cross-site requests).
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -131,7 +130,10 @@ class Guard:
         given = headers.get("x-eastwest-token", [])
         if scope["method"] == "GET" and not given:
             query = scope.get("query_string", b"").decode("latin-1")
-            given = parse_qs(query, max_num_fields=40).get("token", [])
+            try:
+                given = parse_qs(query, max_num_fields=40).get("token", [])
+            except ValueError:
+                return refused(400, "the address has too many parts")
         if len(given) != 1 or not secrets.compare_digest(given[0].encode(), self._token.encode()):
             return refused(
                 403, "the token of this session is missing: open the address that the command shows"
@@ -217,7 +219,7 @@ class Api:
         """Return the version, the folder, its scenarios, and the scenario that was opened."""
         return {
             "version": core.version(),
-            "folder": str(self.folder.path),
+            "folder": self.folder.shown,
             "files": self.folder.listed(),
             "shipped": files.shipped_list(),
             "opened": self.opened.told(),
@@ -401,7 +403,9 @@ class Api:
         text, path, shipped = body.get("text"), body.get("path"), body.get("shipped")
         if not isinstance(text, str):
             raise RefusedError(400, "text: expected the text of the scenario")
-        return Text(text, self.folder.base(path, shipped), path, shipped)
+        if path is None and shipped is not None:
+            shipped = files.read_shipped(shipped).shipped
+        return Text(text, self.folder.base(path, shipped), path, None if path else shipped)
 
 
 def _framed(html: str) -> Response:
@@ -483,26 +487,28 @@ def _answering(answer: Callable[..., Any], runs: Runs) -> Callable[[Request], Aw
                 found = await answer(*arguments)
             else:
                 found = await run_in_threadpool(answer, *arguments)
+            return found if isinstance(found, Response) else Json(found)
         except RefusedError as refusal:
             return refused(refusal.status, str(refusal))
         except (InputError, core.scenario_error(), core.run_error()) as error:
             text = in_one_line(error).replace(f"{runs.folder}/", "")
             return refused(400, clean(text, 2000))
+        except OSError as error:  # such as a full disk
+            return refused(500, clean((error.strerror or str(error)).lower(), 500))
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
             raise
         except BaseException as error:  # a panic in Rust does not derive from Exception
             traceback.print_exc()
             what = clean(f"{type(error).__name__}: {error}", 500)
             return refused(500, f"this is a bug in Eastwest, not in your scenario: {what}")
-        return found if isinstance(found, Response) else Json(found)
 
     return endpoint
 
 
 def _json_of(body: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = orjson.loads(body)  # refuses halves of surrogate pairs, which are no text
+    except ValueError:
         raise RefusedError(400, "the body of the request is not JSON") from None
     if not isinstance(value, dict):
         raise RefusedError(400, "the body of the request is not a JSON object")

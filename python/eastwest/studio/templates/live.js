@@ -105,6 +105,18 @@ class LiveFabric {
     this.now.textContent = this.chosen === null ? "" : text(this.chosen);
   }
 
+  /* Shows no run; `text` is the reason. */
+  blank(text) {
+    if (!this.svg) return;
+    const name = (e) => this.fabric.edges[e].name;
+    this.edges.paint(() => 0, name);
+    this.hits.forEach((hit, e) => { hit.firstChild.textContent = name(e); });
+    this.edges.all.forEach((line) => line.classList.remove("paused"));
+    this.edges.markLosses(() => 0);
+    this.marks.replaceChildren();
+    this.now.textContent = text;
+  }
+
   /* Draws the way of a packet over links, and moves a dot along it. */
   showWay(hops) {
     if (!this.way) return;

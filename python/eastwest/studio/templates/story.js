@@ -1,8 +1,12 @@
 /* Explanations: a list of flows, and the story of what was chosen. */
 class Stories {
-  constructor(runs, live) {
+  /* `fits` tells whether a run has the links that are drawn. */
+  constructor(runs, live, fits) {
     this.runs = runs;
     this.live = live;
+    this.fits = fits;
+    // Numbers of the newest questions: the answer to an older one may belong to another run.
+    this.askedList = this.askedStory = 0;
     this.box = document.getElementById("story");
     this.table = document.getElementById("flows");
     this.ofLink = document.getElementById("slow-link");
@@ -11,13 +15,16 @@ class Stories {
     document.getElementById("slow-all").addEventListener("click", () => this.list(this.of.value ? "&workload=" + encodeURIComponent(this.of.value) : ""));
     this.ofLink.addEventListener("click", () => {
       const links = this.live.chosenLinks;
-      if (links) this.list("&link=" + links[0]);
+      if (links && this.run && !this.fits(this.run)) this.say(otherFabric(this.run));
+      else if (links) this.list("&link=" + links[0]);
     });
     window.addEventListener("studio-difference", (event) => this.difference(event.detail));
   }
 
   /* Removes list and story, which belong to another run. */
   clear() {
+    this.askedList += 1;
+    this.askedStory += 1;
     this.title.textContent = "";
     this.table.querySelector("thead").replaceChildren();
     this.table.querySelector("tbody").replaceChildren();
@@ -37,9 +44,12 @@ class Stories {
   async list(filter) {
     const run = this.run;
     if (!run) return this.say("There is no finished run. Press Run first.");
+    const asked = (this.askedList += 1);
+    const link = this.live.chosenName;
     try {
       const rows = await ask("GET", "/api/runs/" + run.id + "/flows?top=20" + filter);
-      this.title.textContent = (filter.startsWith("&link") ? "Flows that lost packets on " + this.live.chosenName : "Slowest flows") + ", run " + run.number;
+      if (asked !== this.askedList) return;
+      this.title.textContent = (filter.startsWith("&link") ? "Flows that lost packets on " + link : "Slowest flows") + ", run " + run.number;
       const head = element("tr", {});
       for (const text of ["flow", "size", "took", "slowdown", "resent", "timeouts"]) head.append(element("th", { scope: "col", class: text === "flow" ? "text" : "" }, text));
       this.table.querySelector("thead").replaceChildren(head);
@@ -67,10 +77,12 @@ class Stories {
     const run = this.run;
     if (!run) return this.say("There is no finished run. Press Run first.");
     this.say("Reading the tables of the run …");
+    const asked = this.askedStory;
     try {
       const story = await ask("POST", "/api/runs/" + run.id + "/explain", { kind, id, workload: null });
-      this.show(story, kind, id);
+      if (asked === this.askedStory) this.show(story, kind, id, run);
     } catch (error) {
+      if (asked !== this.askedStory) return;
       this.say(error.message);
       if (kind === "packet") this.box.append(this.packetForm(String(id).split("@")[0]));
     }
@@ -78,17 +90,20 @@ class Stories {
 
   async difference(ids) {
     this.say("Comparing the tables of both runs …");
+    const asked = this.askedStory;
     try {
-      this.show(await ask("GET", "/api/difference?runs=" + ids.join(",")), "difference", "");
+      const story = await ask("GET", "/api/difference?runs=" + ids.join(","));
+      if (asked !== this.askedStory) return;
+      this.show(story, "difference", "", null);
       document.getElementById("explain").scrollIntoView();
     } catch (error) {
       this.say(error.message);
     }
   }
 
-  show(story, kind, id) {
-    const run = this.run;
-    const parts = [element("h3", {}, story.title + (run && kind !== "difference" ? ", run " + run.number : ""))];
+  /* Shows a story of the run `run`; null: of two runs. */
+  show(story, kind, id, run) {
+    const parts = [element("h3", {}, story.title + (run ? ", run " + run.number : ""))];
     if (story.text) parts.push(element("p", {}, story.text));
     for (const section of story.sections || []) {
       parts.push(element("h4", {}, section.title));
@@ -98,7 +113,7 @@ class Stories {
     }
     if (story.hops && story.hops.length) {
       parts.push(this.hops(story.hops));
-      this.live.showWay(story.hops);
+      if (run && this.fits(run)) this.live.showWay(story.hops);
     }
     if (kind === "flow") parts.push(this.packetForm(id));
     if (kind === "packet") {
@@ -150,6 +165,11 @@ class Stories {
   }
 
   say(text) {
+    this.askedStory += 1;
     this.box.replaceChildren(element("p", {}, text));
   }
+}
+
+function otherFabric(run) {
+  return "Run " + run.number + " has another fabric than the scenario in the editor: its links are not shown.";
 }

@@ -16,7 +16,7 @@ class Studio {
     this.editor = new Editor(() => this.edited(), () => this.aboutSetting());
     this.live = new LiveFabric((e) => this.linkChosen(e));
     this.runs = new Runs((run) => this.select(run));
-    this.stories = new Stories(this.runs, this.live);
+    this.stories = new Stories(this.runs, this.live, (run) => this.fits(run));
     this.fabricEditor = new FabricEditor({
       apply: (topology) => this.saveTopology(topology),
       restore: (text) => this.restore(text),
@@ -150,6 +150,7 @@ class Studio {
   /* Checks the text; an answer that is older than the text is ignored. */
   async check() {
     const text = this.editor.text;
+    const scenario = JSON.stringify([text, this.base, this.set]);
     if (this.checking) this.checking.abort();
     const checking = (this.checking = new AbortController());
     try {
@@ -159,11 +160,17 @@ class Studio {
       this.showProblems(found);
       if (!found.problems.length) {
         this.live.set(found.fabric);
+        this.scenario = scenario;
+        this.drawn = JSON.stringify((found.fabric ? found.fabric.edges : []).map((edge) => [edge.name, edge.links, edge.rate_bps]));
+        for (const run of this.runs.all) if (run.scenario === scenario) run.drawn = this.drawn;
         this.fabricEditor.set(found.fabric);
         this.numbers = found.numbers;
         this.listNumbers();
         this.aboutSetting();
-        if (this.runs.present && this.runs.present.history.frames.length) this.paintMoment();
+        if (this.runs.present && this.runs.present.history.frames.length) {
+          this.paintMoment();
+          this.drawCurves();
+        }
       }
     } catch (error) {
       if (error.name !== "AbortError") this.message(error.message);
@@ -301,9 +308,12 @@ class Studio {
       await this.control({ stop: true });
     }
     const wanted = seed === null ? byId("seed").value.trim() : String(seed);
+    if (!Number.isSafeInteger(Number(wanted))) return this.fail("The seed must be a whole number of at most " + Number.MAX_SAFE_INTEGER + ".");
     const before = this.runs.all.findLast((run) => run.state === "done" && run.text === this.editor.text);
     const speed = this.speed;
     const run = { label: this.file.path || this.file.shipped || "scenario", text: this.editor.text, path: this.base, shipped: this.file.shipped, set: this.set, seed: wanted === "" ? null : Number(wanted), history: new History(0), state: "running", figures: [], wall: 0, largest: 0 };
+    run.scenario = JSON.stringify([run.text, run.path, run.set]);
+    run.drawn = run.scenario === this.scenario ? this.drawn : null;
     this.running = run;
     byId("failure").hidden = true;
     try {
@@ -372,6 +382,7 @@ class Studio {
   async moreSeeds() {
     const run = this.runs.present;
     if (!run || this.running) return;
+    if (run.scenario !== JSON.stringify([this.editor.text, this.base, this.set])) return this.message("The scenario is not that of run " + run.number + ". Press Run first, so that all seeds are of one scenario.");
     for (let n = 1; n <= 3; n += 1) await this.run({ again: true, seed: run.seedShown + n });
   }
 
@@ -482,7 +493,16 @@ class Studio {
     const text = clock(frame.from, end, end / 1000) + " – " + clock(frame.t, end, end / 1000);
     byId("moment-text").textContent = text;
     byId("moment").setAttribute("aria-valuetext", text);
-    this.live.show(frame, run.largest, byId("colour").value);
+    if (this.fits(run)) this.live.show(frame, run.largest, byId("colour").value);
+    else this.live.blank(otherFabric(run));
+  }
+
+  /* Whether a run has the links that are drawn. Of a run without a check, such as one from before
+     a reload of the page, only the number of links is known. */
+  fits(run) {
+    if (!this.live.fabric) return false;
+    if (run.drawn) return run.drawn === this.drawn;
+    return run.history.links === this.live.fabric.edges.reduce((sum, edge) => sum + edge.links.length, 0);
   }
 
   replay() {
@@ -515,7 +535,9 @@ class Studio {
     byId("slow-link").disabled = e === null;
     this.paintMoment();
     this.drawCurves(true);
-    if (e !== null && this.stories.run) this.stories.explain("link", this.live.chosenLinks[0]);
+    const run = this.stories.run;
+    if (e !== null && run && !this.fits(run)) this.stories.say(otherFabric(run));
+    else if (e !== null && run) this.stories.explain("link", this.live.chosenLinks[0]);
   }
 
   /* Draws the charts: the last five runs pale, the present one in colour. During a run only its own
@@ -529,7 +551,7 @@ class Studio {
     for (const curve of this.curves) {
       const runs = shown.map((run) => {
         run.kept = fresh || run === present || !run.kept ? new Map(fresh ? [] : run.kept || []) : run.kept;
-        const key = curve.chart.title + "/" + this.live.chosen;
+        const key = curve.chart.title + "/" + this.live.chosen + "/" + this.fits(run);
         if (run === present || !run.kept.has(key)) run.kept.set(key, curve.series(run));
         return { name: "run " + run.number + (run.set.length ? " (" + run.set.map(([path, value]) => path.split(".").pop() + " " + value).join(", ") + ")" : ""), css: run.css + (run === present ? "" : " ghost"), series: run.kept.get(key) };
       });
@@ -541,6 +563,7 @@ class Studio {
 
   queuePoints(run) {
     const links = this.live.chosenLinks;
+    if (links !== null && !this.fits(run)) return [];
     return points(run, (frame) => {
       let largest = 0;
       if (links === null) for (const [, bytes] of frame.queues.values()) largest = Math.max(largest, bytes);
@@ -550,6 +573,7 @@ class Studio {
   }
 
   ratePoints(run) {
+    if (!this.fits(run)) return [];
     // Of a line that stands for several links, the busiest one counts.
     const chosen = this.live.chosenLinks;
     const links = chosen || this.toHosts();
