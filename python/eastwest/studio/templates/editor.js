@@ -22,10 +22,12 @@ class Editor {
     this.items = [];
     this.chosen = -1;
     this.asked = 0;
-    this.area.addEventListener("input", () => {
+    this.area.addEventListener("input", (event) => {
       this.paint();
       this.changed();
-      this.maybeComplete();
+      // An undone edit can be out of view, where a list would make the editor scroll.
+      if (String(event.inputType).startsWith("history")) this.close();
+      else this.maybeComplete();
     });
     this.area.addEventListener("scroll", () => this.scroll());
     this.area.addEventListener("keydown", (event) => this.key(event));
@@ -172,7 +174,11 @@ class Editor {
   choose(number) {
     this.chosen = (number + this.items.length) % this.items.length;
     [...this.list.children].forEach((option, n) => option.setAttribute("aria-selected", String(n === this.chosen)));
-    this.list.children[this.chosen].scrollIntoView({ block: "nearest" });
+    // Not scrollIntoView, which would scroll the editor, too.
+    const option = this.list.children[this.chosen];
+    const above = option.offsetTop - this.list.scrollTop;
+    if (above < 0) this.list.scrollTop = option.offsetTop;
+    else if (above + option.offsetHeight > this.list.clientHeight) this.list.scrollTop = option.offsetTop + option.offsetHeight - this.list.clientHeight;
     this.area.setAttribute("aria-activedescendant", "option-" + this.chosen);
   }
 

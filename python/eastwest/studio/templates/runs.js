@@ -33,7 +33,8 @@ class Runs {
   /* Figures that at least one run has, in the order of the first run that has them. */
   columns() {
     const names = [];
-    for (const run of this.all) for (const [key, , , title] of run.figures || []) if (!names.some(([name]) => name === key)) names.push([key, title || key]);
+    const label = this.present ? this.present.label : null;
+    for (const run of this.all) for (const [key, , , title] of run.label === label ? run.figures || [] : []) if (!names.some(([name]) => name === key)) names.push([key, title || key]);
     return names.slice(0, 8);
   }
 
@@ -74,7 +75,7 @@ class Runs {
     for (const [key] of columns) row.append(element("td", {}, values.get(key) || DASH));
     if (this.anyGoals()) {
       const goals = element("td", { class: "text" });
-      for (const goal of run.goals || []) if (goal.met !== null && goal.met !== undefined) goals.append(element("div", { class: goal.met ? "good" : "bad" }, goal.met ? "✓ met" : "✗ missed"));
+      for (const goal of run.goals || []) if (goal.met !== null && goal.met !== undefined) goals.append(element("div", { class: goal.met ? "good" : "bad" }, (goal.met ? "✓ " : "✗ ") + String(goal.goal).split(".").slice(-2).join(".") + (goal.met ? " met" : " missed")));
       row.append(goals);
     }
     row.append(element("td", {}, run.state));

@@ -13,6 +13,7 @@ class Stories {
     this.title = document.getElementById("flows-title");
     this.of = document.getElementById("slow-of");
     document.getElementById("slow-all").addEventListener("click", () => this.list(this.of.value ? "&workload=" + encodeURIComponent(this.of.value) : ""));
+    this.of.addEventListener("change", () => document.getElementById("slow-all").click());
     this.ofLink.addEventListener("click", () => {
       const links = this.live.chosenLinks;
       if (links && this.run && !this.fits(this.run)) this.say(otherFabric(this.run));

@@ -67,7 +67,7 @@ class Studio {
       else return;
       event.preventDefault();
     });
-    window.addEventListener("beforeunload", (event) => { if (this.editor.text !== this.saved && this.file.path) event.preventDefault(); });
+    window.addEventListener("beforeunload", (event) => { if (this.editor.text !== this.saved) event.preventDefault(); });
   }
 
   async start() {
@@ -97,7 +97,7 @@ class Studio {
 
   async openChosen() {
     const [kind, name] = [byId("files").value[0], byId("files").value.slice(2)];
-    if (this.editor.text !== this.saved && this.file.path && !window.confirm("The changes of " + this.file.path + " are not saved. Open the other scenario?")) return this.nameFile();
+    if (this.editor.text !== this.saved && !window.confirm("The changes of " + (this.file.path || this.file.shipped) + " are not saved. Open the other scenario?")) return this.nameFile();
     try {
       this.opened(await ask("GET", "/api/file?" + (kind === "f" ? "path=" : "shipped=") + encodeURIComponent(name)));
     } catch (error) {
@@ -114,6 +114,8 @@ class Studio {
     this.live.set(null);
     this.runs.present = this.runs.all.findLast((run) => run.label === (path || shipped)) || null;
     this.runs.show();
+    this.runs.side.hidden = true;
+    byId("failure").hidden = true;
     this.stories.clear();
     this.showFigures(this.runs.present);
     this.paint();
@@ -134,7 +136,7 @@ class Studio {
 
   showSaved() {
     const same = this.editor.text === this.saved;
-    byId("file-state").textContent = this.file.path === null ? "A shipped scenario: Save as … makes a copy of your own." : same ? "" : "not saved";
+    byId("file-state").textContent = this.file.path === null ? (same ? "" : "not saved. ") + "A shipped scenario: Save as … makes a copy of your own." : same ? "" : "not saved";
   }
 
   get base() {
