@@ -170,6 +170,20 @@ def test_files_that_no_run_writes_are_left_out() -> None:
     assert "result/private.txt" not in contents(made.path)[1]
 
 
+@pytest.mark.parametrize("name", ["inputs/x", "queues.parquet", "scenario.toml"])
+def test_links_to_files_elsewhere_are_refused(name: str) -> None:
+    ew.run(TINY, out="results/tiny")
+    link = Path("results/tiny", name)
+    link.parent.mkdir(exist_ok=True)
+    private = Path("private")
+    private.write_bytes(link.read_bytes() if link.exists() else b"key")
+    link.unlink(missing_ok=True)
+    link.symlink_to(private.absolute())
+    with pytest.raises(InputError, match="is a link: a bundle contains only regular files"):
+        ew.bundle("results/tiny", pictures=False)
+    assert not Path("tiny-bundle.zip").exists()
+
+
 def test_an_existing_file_is_kept_unless_forced() -> None:
     path = tiny()
     before = path.read_bytes()

@@ -329,3 +329,14 @@ def test_an_archive_that_the_disk_cannot_hold_leaves_nothing(
     status, message = client.refused("GET", f"/api/runs/{run}/result.zip")
     assert (status, message) == (500, "no space left on device")
     assert not [*client.session.runs.folder.glob("*.zip")]
+
+
+def test_a_second_simulation_for_an_explanation_ends_with_the_studio(tmp_path: Path) -> None:
+    with studio(tmp_path) as client:
+        run = client.start(LONG.replace("1000000000", "3000"))
+        client.stream(run)
+        client.session.runs._closed = True
+        body = {"kind": "packet", "id": "1@0"}
+        answer = client.refused("POST", f"/api/runs/{run}/explain", body)
+        assert answer == (409, "the studio is closing")
+        client.session.runs._closed = False

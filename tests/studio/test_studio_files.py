@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,22 @@ def test_a_text_that_cannot_be_opened_again_is_not_saved(client: Client) -> None
     body = {"path": "huge.toml", "text": "#" * 1_000_001, "hash": None}
     assert client.refused("PUT", "/api/file", body)[0] == 413
     assert not (client.folder / "huge.toml").exists()
+
+
+def test_two_studios_do_not_replace_changes_of_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    folders = Folder(tmp_path), Folder(tmp_path)
+
+    def saved(number: int, known: str) -> bool:
+        try:
+            folders[number].write("a.toml", f"{TEXT}# {number} {known}", known)
+        except RefusedError as refusal:
+            assert refusal.status == 409
+            return False
+        return True
+
+    for turn in range(20):
+        file.write_text(f"{TEXT}# turn {turn}")
+        known = files.hash_of(file.read_bytes())
+        with ThreadPoolExecutor(2) as pool:
+            assert sum(pool.map(saved, (0, 1), (known, known))) == 1

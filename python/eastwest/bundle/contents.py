@@ -61,7 +61,12 @@ class Contents:
     _hashes: dict[tuple[int, ...], tuple[int, str]] = field(default_factory=dict)
 
     def add(self, path: str, content: Content, role: str, origin: str = "", most: int = 0) -> None:
-        """Add a file; a file of more than ``most`` bytes (0: no limit) is only described."""
+        """Add a file; a file of more than ``most`` bytes (0: no limit) is only described.
+
+        Raises ``InputError`` for a link: folders of others can have links to private files.
+        """
+        if isinstance(content, Path) and content.is_symlink():
+            raise InputError(f"{content} is a link: a bundle contains only regular files")
         if problem := name_problem(path):
             raise InputError(f"{clean(path)!r} cannot be in a bundle: its name {problem}")
         if len(self._entries) >= MOST_FILES:

@@ -137,4 +137,4 @@ def _add(contents: Contents, path: Path) -> None:
     name = f"added/{path.name}"
     if name_problem(name) is None and any(file.path == name for file in contents.files):
         raise InputError(f"two added files have the name {path.name}")
-    contents.add(name, path, "added")
+    contents.add(name, path.resolve(), "added")

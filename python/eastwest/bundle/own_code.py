@@ -69,7 +69,7 @@ def _add(contents: Contents, path: Path, source: Mapping[str, Any]) -> None:
         contents.mechanisms.append(Mechanism(top, "crate"))
         return
     target = f"{FOLDER}/{path.name}"
-    contents.add(target, path, "code")
+    contents.add(target, path.resolve(), "code")
     contents.mechanisms.append(Mechanism(target, "python"))
     for one in source.get("imports", ()):
         name, sha256 = str(one["file"]), str(one["sha256"])
@@ -80,7 +80,7 @@ def _add(contents: Contents, path: Path, source: Mapping[str, Any]) -> None:
                 f"{path.name} imports {name}, which is absent or has changed since the runs: "
                 f"looked for it in {path.absolute().parent} and {Path.cwd()}"
             )
-        contents.add(f"{FOLDER}/{name}", imported, "code")
+        contents.add(f"{FOLDER}/{name}", imported.resolve(), "code")
 
 
 def _of_crate(folder: Path) -> list[Path]:

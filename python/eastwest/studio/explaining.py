@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from eastwest.core import ProgressCallback
 from eastwest.errors import InputError
 from eastwest.explain import Story, difference, explain, slowest
 from eastwest.results import Result
@@ -98,8 +99,17 @@ def _share(part: float, total: float) -> str:
     return percent(part / total) if total > 0 else "–"
 
 
-def explained(result: Result, kind: object, which: object, workload: object) -> dict[str, Any]:
-    """Return the explanation of an object of a run, or of one of its links."""
+def explained(
+    result: Result,
+    kind: object,
+    which: object,
+    workload: object,
+    progress: ProgressCallback | None = None,
+) -> dict[str, Any]:
+    """Return the explanation of an object of a run, or of one of its links.
+
+    ``progress`` is called while the run is simulated again.
+    """
     if not isinstance(kind, str) or not isinstance(which, (str, int)) or isinstance(which, bool):
         raise RefusedError(400, "expected kind and id of an object, such as flow and 17")
     if workload is not None and not isinstance(workload, str):
@@ -113,6 +123,7 @@ def explained(result: Result, kind: object, which: object, workload: object) -> 
             which,
             workload=workload,
             rerun_s=_RERUN_PACKET_S if kind == "packet" else _RERUN_S,
+            progress=progress,
         ),
         result,
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -26,6 +29,8 @@ _MOST_ENTRIES = 20_000
 #: Maximum number of folders above a listed file.
 _DEEPEST = 6
 _LONGEST_NAME = 400
+#: Maximum wall time in s for which a file waits until another studio has written its file.
+_LONGEST_LOCK_S = 2.0
 #: A line that scenario files have, and files of sweeps or topologies do not.
 _SCENARIO = re.compile(rb"^[ \t]*(\[\[?[ \t]*(workload|fabric)[ \t]*[\].]|fabric[ \t]*[=.])", re.M)
 
@@ -150,7 +155,7 @@ class Folder:
         data = text.encode("utf-8", errors="replace")
         if len(data) > MOST_BYTES:
             raise RefusedError(413, f"{told}: is larger than 1 MB, the limit of a scenario here")
-        with self._writing:
+        with self._writing, self._locked():
             there = path.exists()
             if known is None and there:
                 raise RefusedError(409, f"{told}: exists already; open it before it is replaced")
@@ -164,6 +169,32 @@ class Folder:
             except OSError as error:
                 raise RefusedError(400, f"{told}: {_reason(error)}") from None
         return hash_of(data)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold a lock on the folder, so that two studios do not replace each other's changes.
+
+        Without locks in the file system, or if a program does not release the lock in time, the
+        block is executed without it.
+        """
+        try:
+            handle = os.open(self.path, os.O_RDONLY)
+        except OSError:  # cannot be listed
+            yield
+            return
+        try:
+            end = time.monotonic() + _LONGEST_LOCK_S
+            while time.monotonic() < end:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.01)
+                except OSError:
+                    break
+            yield
+        finally:
+            os.close(handle)
 
     def base(self, path: object, shipped_name: object = None) -> Path:
         """Return the folder to which the file names of a scenario are relative.

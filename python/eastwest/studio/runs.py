@@ -186,8 +186,7 @@ class Runs:
         Raises ``RefusedError`` where too many runs wait.
         """
         with self._lock:
-            if self._closed:
-                raise RefusedError(409, "the studio is closing")
+            self.check_open()
             if replace:
                 for waiting in list(self._queue):
                     self._finish(waiting, ended("stopped", None))
@@ -205,6 +204,11 @@ class Runs:
             self._queue.append(run)
             self._feed()
             return run
+
+    def check_open(self) -> None:
+        """Raise ``RefusedError`` if the studio closes."""
+        if self._closed:
+            raise RefusedError(409, "the studio is closing")
 
     def _feed(self) -> None:
         """Send the next waiting run to the worker, if the worker is free."""

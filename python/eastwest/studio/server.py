@@ -340,7 +340,11 @@ class Api:
     def explain(self, request: Request, body: dict[str, Any]) -> Any:
         """Return the explanation of an object of a run."""
         return explaining.explained(
-            self._result(request), body.get("kind"), body.get("id"), body.get("workload")
+            self._result(request),
+            body.get("kind"),
+            body.get("id"),
+            body.get("workload"),
+            lambda _: self.runs.check_open(),
         )
 
     def report(self, request: Request) -> Response:
