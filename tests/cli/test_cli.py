@@ -66,6 +66,7 @@ def test_the_longest_summary_fits_a_small_terminal(
     assert len(lines) < 24
     assert max(map(len, lines)) <= 80
     assert "and 7 more" in out
+    assert "8 more classes: latency_us in summary.json" in out
 
 
 def test_json_is_one_object_and_nothing_else(fake: FakeCore) -> None:

@@ -73,7 +73,7 @@ def test_a_narrow_window_takes_its_round_trips(tmp_path: Path) -> None:
     # 200 segments, 10 per round trip of at least 10 ms; the handshake comes before.
     trips = story.facts["round_trips"]["receiver_window"]
     assert trips >= 19
-    window = f"receiver's window full (tcp.max_window), {trips} round trips"
+    window = f"receiver's window full (tcp.max_window): {trips} round trips, without queueing"
     assert part(story, window) >= 190_000
     assert part(story, "handshake") == pytest.approx(10_000, rel=0.01)
     assert part(story, "propagation") == pytest.approx(5000)

@@ -120,10 +120,17 @@ def test_rows_are_limited(tmp_path: Path) -> None:
     assert result.summary["packet_hops"]["left_out"] > 0
 
 
-@pytest.mark.parametrize("id", ["", "x", "1@", "@1", "1@-1", "1@2@3", "9" * 30, "١@0"])
+@pytest.mark.parametrize(
+    "id", ["", "x", "1@", "@1", "1@-1", "1@2@3", "1@5,79", "1@,792", "9" * 30, "١@0"]
+)
 def test_wrong_ids_are_refused(id: str) -> None:
     with pytest.raises(InputError, match="is not a packet: name a flow and a byte"):
         parse(id)
+
+
+def test_numbers_may_have_commas() -> None:
+    assert parse("1,031@5,792") == parse("1031@5792") == (1031, 5792)
+    assert parse("31") == (31, 0)
 
 
 def test_a_byte_outside_the_flow_is_refused(burst: ew.Result) -> None:

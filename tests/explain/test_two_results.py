@@ -165,7 +165,7 @@ def test_an_exact_time_in_the_interval_comes_first(tmp_path: Path) -> None:
     story = difference(*pair(tmp_path, tables[0], tables[1]))
     assert story.facts["first_differences"][0]["moments"] == "flows.finish_s"
     assert story.facts["same_until_s"] == pytest.approx(1.0)
-    assert "the tables with exact times up to 1.200000000 s" in story.summary
+    assert "Tables with exact times, not samples, are equal up to 1.200000000 s" in story.summary
 
 
 def test_samples_are_compared_at_the_longer_interval(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from eastwest.labs import sheet
 from eastwest.run import load_source
 
 PAGES = sorted(lab_pages.FOLDER.glob("*.md"))
+#: Folder of the files that the sheets name after ``--with``.
+EXAMPLES = lab_pages.ROOT / "docs" / "examples" / "mechanisms"
 
 
 def shown(page: Path) -> list[list[str]]:
@@ -41,7 +43,8 @@ def test_commands_on_the_pages_are_understood(page: Path) -> None:
         if words[1] == "run":
             source = load_source(params["scenario"])
             changed = dict(overrides(source.text, params["settings"]))
-            assert ew.check(params["scenario"], changed) == [], words
+            own = [EXAMPLES / name for name in params["mechanisms"] or ()]
+            assert ew.check(params["scenario"], changed, mechanisms=own) == [], words
 
 
 def test_a_sheet_begins_its_own_lab_and_checks_it() -> None:

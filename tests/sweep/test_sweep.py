@@ -695,7 +695,7 @@ def test_a_pipe_has_all_points(file: Path) -> None:
     shown = {"COLUMNS": "200", "TERM": "xterm", "FORCE_COLOR": "1"}
     terminal = CliRunner(env=shown).invoke(app, run).stdout
     assert "20 packets" in terminal and "21 packets" not in terminal
-    assert "and 1 more point: the table points.parquet and eastwest report " in terminal
+    assert "1 more point is not shown. To see all points, run `eastwest report " in terminal
     assert "run this command again with `--resume | cat`." in terminal
 
 

@@ -75,7 +75,8 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
     others = alike.height - 1
     title = f"Among the flows of its kind ({row['purpose']}, {sizes})"
     if others < 1:
-        story.add(title, "There is no other flow.")
+        whose = f"of workload {row['workload']!r} with the purpose {row['purpose']!r}"
+        story.add(title, f"There is no other flow {whose}.")
         return
     slower = alike.filter(pl.col("fct_us") > row["fct_us"]).height
     faster = alike.filter(pl.col("fct_us") < row["fct_us"]).height

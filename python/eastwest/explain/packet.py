@@ -7,6 +7,7 @@ times come from the table ``packet_hops``; if the result lacks it, the run is si
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
@@ -22,18 +23,24 @@ from eastwest.views.labels import plural
 
 #: Maximum number of packets with one byte that a story describes; it counts all of them.
 _MOST = 20
+#: At most 18 digits, with or without commas between thousands.
+_NUMBER = re.compile(r"\d{1,18}|\d{1,3}(,\d{3}){1,5}", re.ASCII)
 
 
 def parse(id: str) -> tuple[int, int]:
-    """Return (flow, byte) of the id ``FLOW@BYTE``; without ``@BYTE``, the byte is 0."""
+    """Return (flow, byte) of the id ``FLOW@BYTE``; without ``@BYTE``, the byte is 0.
+
+    Numbers may have commas between thousands, because explanations print them in this form.
+    """
     name, at, byte = id.partition("@")
     texts = (name, byte) if at else (name, "0")
-    if not all(text.isascii() and text.isdecimal() and len(text) < 19 for text in texts):
+    if not all(_NUMBER.fullmatch(text) for text in texts):
         raise InputError(
             f"{clean(id, 60)!r} is not a packet: name a flow and a byte of its message, such as "
             "17@0 for the packet with the first byte of flow 17"
         )
-    return int(texts[0]), int(texts[1])
+    first, second = (int(text.replace(",", "")) for text in texts)
+    return first, second
 
 
 def story(evidence: Evidence, id: str, rerun_s: float, progress: ProgressCallback | None) -> Story:

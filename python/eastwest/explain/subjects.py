@@ -133,7 +133,8 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         "",
         f"Slow flows and jobs of {evidence.result.path}",
         f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
-        "To explain one of them: eastwest explain RUN flow|exchange|job|task|connection|program ID",
+        "To explain one of them: eastwest explain RUN flow|exchange|job|task|connection|program ID"
+        ". To explain a packet of a flow: eastwest explain RUN packet FLOW@BYTE",
     )
     recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
     found: dict[str, list[dict[str, Any]]] = {}

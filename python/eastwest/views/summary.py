@@ -15,6 +15,7 @@ from eastwest.views import timeouts
 from eastwest.views.labels import plural
 from eastwest.work_units import Unit, first_unit, window_words
 
+#: Maximum number of lines on traffic classes below the latency of all packets.
 _MOST_CLASSES = 2
 #: Maximum number of settings of ``--set`` in a summary, and of characters of each.
 _MOST_SETTINGS, _LONGEST_SETTING = 6, 100
@@ -305,11 +306,15 @@ def _latency(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "latency", spread({"us": tree}, "us", 1e-6)
     classes = tree.get("classes", tree.get("by_class"))
     if isinstance(classes, Mapping) and len(classes) > 1:
-        for name in list(classes)[:_MOST_CLASSES]:
+        # A long summary must fit a small terminal: the line on further classes replaces a class.
+        shown = _MOST_CLASSES if len(classes) <= _MOST_CLASSES else _MOST_CLASSES - 1
+        for name in list(classes)[:shown]:
             yield (
                 f"  {clean(str(name), 12)}",
                 spread({"us": {**classes[name], "max": None}}, "us", 1e-6),
             )
+        if more := len(classes) - shown:
+            yield "  …", f"{plural(more, 'more class', 'more classes')}: latency_us in summary.json"
 
 
 def tcp_counters(tree: Any) -> str:
