@@ -64,7 +64,11 @@ other ids are names.
 #: Texts of the index for studies in Eastwest's repository; ``_OTHERS`` has the texts for studies of
 #: users. Only the Git history of Eastwest shows that bands were committed before results.
 _OURS = {
-    "committed": "Bands and open parameters were committed before the first full run. ",
+    "committed": (
+        "Bands and open parameters were committed before the first full run that uses them. "
+        "On the page of a study, *(later)* in the name of a number means that the number was "
+        "added, with its band, after the first full run of its claim. "
+    ),
     "guide": "[The guide](../docs/guide/claims.md)",
     "ids": ", as the folders eeon\\_ch2 to eeon\\_ch7 do, whose ids begin with `eeon/`",
 }
