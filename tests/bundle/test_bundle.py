@@ -638,7 +638,7 @@ def test_some_claims_of_a_study_can_be_bundled(here: Path) -> None:
     (folder / "claims" / "T2.toml").write_text(text.replace("mine/T1", "mine/T2"))
     made = ew.bundle("mine", jobs=0, quick=True, claims=["mine/T2"])
     assert [run.used_by for run in made.manifest.runs] == [("mine/T2/main",)]
-    assert made.remarks == ("runs of other claims of the study: mine/T1",)
+    assert made.remarks == ("not in the bundle: runs of the other claims of the study, mine/T1",)
 
 
 # The command line

@@ -92,7 +92,9 @@ def _claims(contents: Contents, study: Path, chosen: Sequence[str]) -> list[Clai
     wanted = {claim.path for claim in choose(every, chosen)}
     claims = [claim for claim in every if claim.path in wanted]
     if others := [claim.id for claim in every if claim.path not in wanted]:
-        contents.remarks.append(f"runs of other claims of the study: {', '.join(others)}")
+        contents.remarks.append(
+            f"not in the bundle: runs of the other claims of the study, {', '.join(others)}"
+        )
     return claims
 
 

@@ -30,12 +30,12 @@ STUDY_PAGE = "CLAIMS.md"
 
 #: Text before the table that counts claims; it explains the numbers in parentheses and the sums.
 _CLASSES = (
-    "The table counts claims by study and reading. In parentheses, claims that differ are counted "
-    "by the class of the difference. Under a reading other than the best-supported "
-    "one, a claim that differs can have no class; the table then has its verdict under the "
-    "best-supported reading. A claim has several classes if its numbers differ for different "
-    "reasons. It then counts under each class, so the classes of a line can add up to more than "
-    "*differ*."
+    "The table counts claims by study and reading. The column *differ* also counts its claims by "
+    "the class of the difference, in parentheses. A claim that differs under another reading than "
+    "the best-supported one can have no class; it is then counted by its verdict under the "
+    "best-supported reading. The numbers of a claim can differ for different reasons; the claim "
+    "then has several classes and is counted in each. Therefore the sum over the classes can be "
+    "larger than the number of claims that differ."
 )
 
 #: Sentence in each page that this module writes; a page without it was written by hand.
@@ -64,14 +64,28 @@ other ids are names.
 #: Texts of the index for studies in Eastwest's repository; ``_OTHERS`` has the texts for studies of
 #: users. Only the Git history of Eastwest shows that bands were committed before results.
 _OURS = {
-    "committed": "Bands and open parameters were committed before the first full run. ",
+    "committed": (
+        "Bands and open parameters were committed before the first full run that uses them. "
+        "On the page of a study, *(later)* in the name of a number means that the number was "
+        "added, with its band, after the first full run of its claim. "
+    ),
     "guide": "[The guide](../docs/guide/claims.md)",
     "ids": ", as the folders eeon\\_ch2 to eeon\\_ch7 do, whose ids begin with `eeon/`",
+    "terms": (
+        "Statements use the terms of their source. A link that sleeps holds arriving packets: "
+        "*120us100* means for 120 µs, or until 100 packets wait. *12us10+* and *120us100+* (the + "
+        "settings) have these limits on host cables, and 1ms1000 on links between switches. A "
+        "*stall timer* is the idle time after which a link begins to sleep. An AQM with ECN drops "
+        "early the packets that it cannot mark. In *default mode* it protects none of them; "
+        "*ece-bit* protects packets whose TCP header has ECE (SYN, SYN-ACK, ACKs that echo a "
+        "mark), and *ack+syn* also all other ACKs."
+    ),
 }
 _OTHERS = {
     "committed": "",
     "guide": "The guide to claims of Eastwest (docs/guide/claims.md)",
     "ids": "",
+    "terms": "",
 }
 
 #: Verbs of the verdicts, for one claim and for several.
@@ -108,16 +122,20 @@ def texts(papers: Path) -> dict[Path, str]:
         record.claim.id: _others(record.claim, variants[record.claim.id]) for record in records
     }
     ours = papers.resolve() in {SOURCE_TREE.resolve(), SHIPPED.resolve()}
-    head = _HEAD.format(**(_OURS if ours else _OTHERS))
+    words = _OURS if ours else _OTHERS
+    head = _HEAD.format(**words)
     measured = [record for record in records if record.claim.is_measurement]
     index = [head, *_verdict_counts(records)]
     if measured and len(measured) < len(records):
         published = [record for record in records if not record.claim.is_measurement]
         index += ["", f"{_claims(published)} about published results: {_counted(published)}.", ""]
         index.append(
-            f"{_claims(measured)} about measurements that were made for them: {_counted(measured)}."
+            f"{_claims(measured)} about measurements made for this comparison: "
+            f"{_counted(measured)}."
         )
     index += ["", _CLASSES, "", *_counts(records, others, variants)]
+    if words["terms"]:
+        index += ["", words["terms"]]
     pages = {}
     for study, members in _by_study(records).items():
         index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
@@ -207,14 +225,18 @@ def _counts(
     yield "| study | reading | claims | hold | undecided | differ | not run |"
     yield "|---|---|---|---|---|---|---|"
     for study, members in _by_study(records).items():
-        best, *_ = readings_of(study)
-        for name in readings_of(study):
+        readings = readings_of(study)
+        best, *_ = readings
+        for name in readings:
+            label = f"`{name}`"
+            if len(readings) > 1:  # then the page of the study has a section on readings
+                label = f"[{label}]({study.name}/{STUDY_PAGE}#readings)"
             found = [
                 _under(each, others[each.claim.id], variants[each.claim.id][name].variant)
                 for each in members
             ]
             verdicts = {} if name == best else {each.claim.id: each.verdict for each in members}
-            yield _count(study.name, name, found, verdicts)
+            yield _count(study.name, label, found, verdicts)
 
 
 def _under(record: Record, others: Sequence[Record], variant: str) -> Record:
@@ -225,13 +247,14 @@ def _under(record: Record, others: Sequence[Record], variant: str) -> Record:
     return next(each for each in (record, *others) if each.claim.variant == variant)
 
 
-def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, str]) -> str:
-    """Return one line of the table of counts: the claims of a study under the reading ``name``.
+def _count(study: str, label: str, found: Sequence[Record], best: Mapping[str, str]) -> str:
+    """Return one line of the table of counts: the claims of a study under one reading.
 
-    ``found`` has the records of the claims. ``best`` has the verdicts under the best-supported
-    reading, by the id of the claim; it is empty in the line of the best-supported reading. A claim
-    that differs without a class of its own is counted by its verdict in ``best``, which shows
-    whether better values of the open parameters remove the difference.
+    ``label`` is the name of the reading as Markdown; ``found`` has the records of the claims.
+    ``best`` has the verdicts under the best-supported reading, by the id of the claim; it is empty
+    in the line of the best-supported reading. A claim that differs without a class of its own is
+    counted by its verdict in ``best``, which shows whether better values of the open parameters
+    remove the difference.
     """
     by = {
         word: [record for record in found if record.verdict == word]
@@ -244,7 +267,7 @@ def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, st
     told = ", ".join(f"{kind}: {number}" for kind, number in sorted(kinds.items()))
     differs = f"{len(by[DIFFERS])}" + (f" ({told})" if told else "")
     return (
-        f"| {cell(study)} | `{name}` | {len(found)} | {holds} | {len(by[UNDECIDED])} | {differs} | "
+        f"| {cell(study)} | {label} | {len(found)} | {holds} | {len(by[UNDECIDED])} | {differs} | "
         f"{len(by[NOT_RUN])} |"
     )
 
