@@ -5,8 +5,9 @@
 //!
 //! The time of a hop without waiting is the sum of the transmission time of the packet and the
 //! delay of the link, with the rate and delay at the arrival of the last bit. A processing delay of
-//! the receiving host is also recorded. If a fault changes rate or delay while a packet is on the
-//! link, the additional time of this packet counts as waiting.
+//! the receiving host is also recorded. If a fault ends while a packet is on the link, the
+//! additional time of this packet counts as waiting; if a fault begins, the components are cut so
+//! that their sum is the time of the hop.
 
 use crate::link::Link;
 use crate::packet_handle::PacketHandle;
@@ -116,30 +117,29 @@ impl Journeys {
             self.slots.resize(slot + 1, Journey::default());
         }
         let journey = &mut self.slots[slot];
-        let transmission = link.send_time(u32::from(handle.ip_len()));
-        let hop = transmission + link.delay;
         let arrived = handle.arrived();
-        let waited = if link.from < hosts {
-            let at_host = arrived.since(pool.get(handle.slot()).born()) - hop;
+        let is_first = link.from < hosts;
+        let begun = if is_first { pool.get(handle.slot()).born() } else { journey.arrived };
+        let since = arrived.since(begun);
+        let propagation = link.delay.min(since);
+        let transmission = link.send_time(u32::from(handle.ip_len())).min(since - propagation);
+        let waited = since - propagation - transmission;
+        if is_first {
+            let at_host = waited;
             let count = (self.hops.unwrap_or(0), 0);
             self.hops = self.hops.map(|packets| packets + 1);
             *journey = Journey { at_host, count, ..Journey::default() };
-            at_host
         } else {
-            let since = arrived.since(journey.arrived);
-            let wait = since - hop.min(since);
-            journey.waits.add(Some(number), wait);
-            wait
-        };
+            journey.waits.add(Some(number), waited);
+        }
         journey.arrived = arrived;
         journey.transmission += transmission;
-        journey.propagation += link.delay;
+        journey.propagation += propagation;
         if self.hops.is_some() {
             let (mut packet, _) = pool.peek(handle.slot());
             (packet.dst, packet.ip_len) = (to, handle.ip_len());
             let (number_of_packet, count) = journey.count;
             journey.count.1 += 1;
-            let propagation = link.delay;
             self.hop = Some(Hop {
                 number: number_of_packet,
                 count,

@@ -50,7 +50,7 @@ impl HopRecorder {
         });
     }
 
-    /// Returns the section `packet_hops` of the summary; `None` if no sender is selected.
+    /// Returns the section `packet_hop_rows` of the summary; `None` if no sender is selected.
     pub fn summary(&self) -> Option<Value> {
         let (rows, left_out) = self.rows.counts();
         self.is_on().then(|| json!({ "rows": rows, "left_out": left_out }))

@@ -283,7 +283,8 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
         summary["flow_samples"] = samples;
     }
     if let Some(hops) = probes.packet_hops.summary() {
-        summary["packet_hops"] = hops;
+        // `packet_hops` is the number of packets that crossed links.
+        summary["packet_hop_rows"] = hops;
     }
     if let Some(counts) = fabric.adaptive_counts() {
         summary["adaptive"] = json!({

@@ -35,7 +35,8 @@ _LIMIT = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 PARTS = (
     "adaptive", "applications", "capture", "dcb", "drops", "energy_j", "event_log", "events",
     "faults", "flow_mode", "flow_parts", "flow_samples", "flows", "hosts", "jobs", "latency_us",
-    "lpi", "marks", "mpi", "packet_hops", "packets", "pauses", "ports", "rocev2", "rounds",
+    "lpi", "marks", "mpi", "packet_hop_rows", "packet_hops", "packets", "pauses",
+    "ports", "rocev2", "rounds",
     "simulated_s", "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace",
     "throughput_bps", "transactions",
 )  # fmt: skip

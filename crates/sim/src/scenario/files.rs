@@ -65,7 +65,12 @@ impl Files {
         };
         let base = name.rsplit('/').next().unwrap_or(name);
         match unpack(&bytes, most)? {
-            Some(unpacked) => Ok(self.attach(base.strip_suffix(".gz").unwrap_or(base), unpacked)),
+            Some(unpacked) => {
+                // Nothing, `.` and `..` are no names of files.
+                let rest =
+                    base.strip_suffix(".gz").filter(|rest| !rest.trim_matches('.').is_empty());
+                Ok(self.attach(rest.unwrap_or(base), unpacked))
+            }
             None => Ok(self.attach(base, bytes)),
         }
     }
@@ -201,6 +206,11 @@ mod tests {
         assert_eq!((file.name.as_str(), file.bytes.len()), ("inputs/t.tsv", 1000));
         let refused = files.load(&context, "a/t.tsv.gz", 999).unwrap_err();
         assert_eq!(refused, "is too large: at most 999 bytes are read");
+        for odd in [".gz", "..gz", "...gz"] {
+            context.files.insert(odd.to_owned(), packed.clone().into());
+            let name = Files::default().load(&context, odd, 1000).expect("in memory").name;
+            assert_eq!(name, format!("inputs/{odd}"));
+        }
         let half = unpack(&packed[..packed.len() / 2], 1000).unwrap_err();
         assert!(half.contains("cannot be unpacked"), "{half}");
         assert_eq!(unpack(b"plain", 1000), Ok(None));
