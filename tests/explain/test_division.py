@@ -134,6 +134,36 @@ def test_an_exchange_tells_what_was_beside_both_of_its_flows(tmp_path: Path) -> 
         assert story.facts[f"beside_{name}"]["flows_beside_src"] == count
 
 
+#: Two flows share the one uplink of their rack.
+UPLINK = """
+schema = 1
+[fabric]
+kind = "leaf-spine"
+leaves = 2
+hosts_per_leaf = 2
+spines = 1
+host_rate = "1 Gbit/s"
+uplink_rate = "1 Gbit/s"
+[measure]
+sample_interval = "1 ms"
+[[workload]]
+name = "two"
+kind = "flow-list"
+file = "flows.csv"
+"""
+
+
+def test_the_port_where_a_flow_queued_longest_has_a_line(tmp_path: Path) -> None:
+    (tmp_path / "flows.csv").write_text("src,dst,bytes,start_s\nh0,h2,3000000,0\nh1,h3,3000000,0\n")
+    (tmp_path / "uplink.toml").write_text(UPLINK)
+    result = ew.run(tmp_path / "uplink.toml", out=tmp_path / "r")
+    story = explain(result, "flow", 0, rerun_s=math.inf)
+    beside = next(each.lines for each in story.sections if each.title == "At the same time")
+    assert beside[-1].startswith("Port leaf0->spine0 meanwhile: queue up to ")
+    plain = explain(result, "flow", 0, rerun_s=0)
+    assert not any("leaf0->spine0" in line for each in plain.sections for line in each.lines)
+
+
 #: A small flow is written while a large one leaves the network card of its host.
 BEHIND = """
 schema = 1

@@ -103,7 +103,8 @@ def story(evidence: Evidence, flow: int) -> Story:
     neighbours.compare(evidence, result, row)
     own_links = {*evidence.ports_from(row["src"])["link"].to_list()}
     waits_at_sender = divided is not None and divided.is_mostly_at_sender(own_links)
-    neighbours.beside(evidence, result, row, waits_at_sender)
+    waits_most = divided.waits_us[0][0] if divided is not None and divided.waits_us else -1
+    neighbours.beside(evidence, result, row, waits_at_sender, waits_most)
     _unknown(evidence, result, row, this)
     return result
 

@@ -98,10 +98,18 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
     )
 
 
-def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sender: bool) -> None:
+def beside(
+    evidence: Evidence,
+    story: Story,
+    row: dict[str, Any],
+    waits_at_sender: bool,
+    waits_most: int = -1,
+) -> None:
     """Add a section on flows in progress at the same time, and on the ports at both ends.
 
     If the flow mostly ``waits_at_sender``, the section names the largest other flow of its sender.
+    ``waits_most`` is the link in whose queue the flow waited longest, or −1 if it is not known; the
+    section also has a line on its port if this is not a port at one of the ends.
     """
     flows = evidence.flows
     meanwhile = (
@@ -111,6 +119,7 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sende
     )
     src, dst = evidence.host(row["src"]), evidence.host(row["dst"])
     lines = []
+    links = evidence.result.links.filter(pl.col("link") == waits_most)
     for column, words, port in (
         ("dst", f"to {dst}", evidence.ports_to(row["dst"])),
         ("src", f"from {src}", evidence.ports_from(row["src"])),
@@ -139,12 +148,18 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sende
                 f"{evidence.host(most_bytes['dst'])}, {size(most_bytes['bytes'])} "
                 f"({most_bytes['purpose']})."
             )
-        lines += [
-            line
-            for link in port.iter_rows(named=True)
-            if (line := port_line(evidence, link, row["start_s"], row["finish_s"]))
-        ]
-    story.add(BESIDE, *lines)
+        lines += _port_lines(evidence, port, row)
+        links = links.filter(~pl.col("link").is_in(port["link"].to_list()))
+    story.add(BESIDE, *lines, *_port_lines(evidence, links, row))
+
+
+def _port_lines(evidence: Evidence, ports: pl.DataFrame, row: dict[str, Any]) -> list[str]:
+    """Return a line on each of ``ports``, rows of the table ``links``, during the flow ``row``."""
+    lines = (
+        port_line(evidence, link, row["start_s"], row["finish_s"])
+        for link in ports.iter_rows(named=True)
+    )
+    return [line for line in lines if line]
 
 
 def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:
