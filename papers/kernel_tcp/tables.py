@@ -143,7 +143,10 @@ def counts() -> Iterator[str]:
 
 def summary() -> Iterator[str]:
     """Yield the lines of the table of values inside their bands: simulated and ns-3."""
-    yield "| inside the band | numbers | simulated | ns-3.37 | every packet acknowledged |"
+    yield (
+        "| | numbers | simulated, in their bands | ns-3.37, in their bands | "
+        "ns-3.37 with every packet acknowledged, in their bands |"
+    )
     yield "|---|---|---|---|---|"
     peers = {(row["case"], row["number"]): row for row in rows(HERE / "ns3" / "flows.csv")}
     parts = [(case, part) for case in _FLOWS for part in _result(case)["metrics"]]

@@ -6,6 +6,7 @@ writes the pages; a test checks that they agree with the stored results.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -99,13 +100,16 @@ _SAYS = {
 #: Ending of the names of numbers that were added to a claim after its first full run.
 _LATER = "(later)"
 _LATER_MEANS = (
-    f"*{_LATER}* in the name of a number: the number, or a narrower band for an earlier number, "
-    "was added after the first full run of the claim."
+    f"*{_LATER}* in the name of a number means that the number was added after the first full run "
+    "of the claim. It can be an earlier number with a narrower band."
 )
 
 _STUDY_HEAD = f"""\
 *{_MADE} `eastwest claims CLAIM --out FOLDER` draws a claim's figure as PNG, \
-too, and under other readings.*"""
+too, and under other readings.*
+
+(95 %: *a* to *b*) is the 95 % interval of a number over seeds. Square brackets contain the \
+setting or the range to which the number belongs."""
 
 
 def write(papers: Path) -> None:
@@ -353,7 +357,7 @@ def _short(content: dict[str, Any]) -> str:
     """Return the measured values of a stored result as a short text."""
     parts = content["metrics"]
     if len(parts) == 1:
-        return cell(content["measured"])
+        return _simulated(parts[0])
     return cell("; ".join(f"{part['name']}: {_value(part)}" for part in parts))
 
 
@@ -380,7 +384,7 @@ def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
     for part in content["metrics"]:
         band = part["band"]
         yield (
-            f"| {cell(part['name'])} | {cell(part['measured'])} | {_band(band, part['unit'])} | "
+            f"| {cell(part['name'])} | {_simulated(part)} | {_band(band, part['unit'])} | "
             f"{_bold(part['verdict'])} |"
         )
     yield from _reasons(content, record)
@@ -418,9 +422,7 @@ def _other_verdicts(record: Record, others: Sequence[Record]) -> Iterator[str]:
     contents = [each.content or {} for each in [record, *run]]
     for parts in zip(*(content["metrics"] for content in contents), strict=True):
         shown = [
-            f"**{cell(part['measured'])}**"
-            if part["verdict"] == DIFFERS
-            else cell(part["measured"])
+            f"**{_simulated(part)}**" if part["verdict"] == DIFFERS else _simulated(part)
             for part in parts
         ]
         yield f"| {cell(parts[0]['name'])} | {' | '.join(shown)} |"
@@ -488,8 +490,18 @@ def _stored_key(explained: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _with_numbers(text: str, metrics: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of an explanation, followed by the numbers in ``metrics``, if any."""
-    shown = "; ".join(f"{metric['name']} = {metric['measured']}" for metric in metrics)
-    return f"{cell(text)} {cell(shown)}." if shown else cell(text)
+    shown = "; ".join(f"{cell(metric['name'])} = {_simulated(metric)}" for metric in metrics)
+    return f"{cell(text)} {shown}." if shown else cell(text)
+
+
+def _simulated(part: Mapping[str, Any]) -> str:
+    """Return the measured value of a stored metric for a page; the number comes first.
+
+    A stored ``100 us, ack+syn (80 % (95 %: 79 to 81))`` becomes
+    ``80 % (95 %: 79 to 81) [100 us, ack+syn]``.
+    """
+    found = re.fullmatch(r"(.+) \((.+ \(95 %: .+\))\)", part["measured"])
+    return cell(f"{found[2]} [{found[1]}]" if found else part["measured"])
 
 
 def _title(study: Path) -> str:
