@@ -934,8 +934,8 @@ def test_the_best_supported_reading_gives_the_verdict(papers: Path) -> None:
     assert best["value"] != first["value"]
     assert (kept / "testbed" / "A1.svg").is_file() and not (kept / "A1.svg").exists()
     text = pages(papers)
-    assert "| tiny | `testbed` | 1 | 1 | 0 | 0 | 0 |" in text
-    assert "| tiny | `first` | 1 | 1 | 0 | 0 | 0 |" in text
+    assert "| tiny | [`testbed`](tiny/CLAIMS.md#readings) | 1 | 1 | 0 | 0 | 0 |" in text
+    assert "| tiny | [`first`](tiny/CLAIMS.md#readings) | 1 | 1 | 0 | 0 | 0 |" in text
     assert "windows of 20 packets (section 5)" in text and "`first reading`: holds" in text
     rewrite(papers, ("A faster link reads faster.", "A faster link is faster."))
     assert record.read(load(papers / "tiny/claims/A1.toml")).current, "words may be mended"
@@ -1198,6 +1198,18 @@ def test_pages_say_only_what_is_known_of_the_studies(papers: Path) -> None:
     )
     assert "committed before the first full run" in ours and "](../docs/guide/claims.md)" in ours
     assert "committed before" not in others and "](../docs" not in others
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("5 ms (95 %: 4.5 to 5.5)", "5 ms (95 %: 4.5 to 5.5)"),
+        ("100 us, on (80 % (95 %: 79 to 81))", "80 % (95 %: 79 to 81) \\[100 us, on\\]"),
+        ("no run", "no run"),
+    ],
+)
+def test_pages_show_a_number_before_its_setting(stored: str, shown: str) -> None:
+    assert page._simulated({"measured": stored}) == shown
 
 
 def test_pages_count_one_claim_and_have_no_empty_table(papers: Path) -> None:
