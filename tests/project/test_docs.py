@@ -156,7 +156,7 @@ transport = "rocev2"
 
 
 #: Settings of measurements that are off by default.
-SPLIT = {"measure.flow_parts": "*", "measure.flow_samples": "*"}
+SPLIT = {"measure.flow_parts": "*", "measure.flow_samples": "*", "measure.packet_hops": "*"}
 
 
 def named(path: Path) -> str:
