@@ -533,7 +533,7 @@ ADDITIONS = [
                     "    changes since 9: u64 = link.account().changes();\n",
                 ),
             ),
-            "python/eastwest/formats.py": (("RESULT_FORMAT = 10", "RESULT_FORMAT = 11"),),
+            "python/eastwest/formats.py": (("RESULT_FORMAT = 11", "RESULT_FORMAT = 12"),),
             "docs/reference/formats.md": (("| 10 |\n", "| 11 |\n"),),
             "python/eastwest/report/load.py": (
                 (
