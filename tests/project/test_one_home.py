@@ -360,6 +360,10 @@ impl FurtherTransport for AtOnce {
         self.notices.pop().map(|end| (end, StreamNotice::Delivered))
     }
 
+    fn losses(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     fn origin_of(&self, packet: &Packet) -> (Opened, u64) {
         (self.connections.of(packet.dst_endpoint.peer()), packet.seq)
     }
