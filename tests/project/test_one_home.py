@@ -338,6 +338,10 @@ impl StreamTransport for AtOnce {
 
     fn watch(&mut self, _: EndpointId) {}
 
+    fn losses(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     fn noun(&self) -> &'static str {
         "stream"
     }
@@ -358,10 +362,6 @@ impl FurtherTransport for AtOnce {
 
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)> {
         self.notices.pop().map(|end| (end, StreamNotice::Delivered))
-    }
-
-    fn losses(&self) -> (u64, u64) {
-        (0, 0)
     }
 
     fn origin_of(&self, packet: &Packet) -> (Opened, u64) {
