@@ -12,13 +12,14 @@ import polars as pl
 import pytest
 
 import eastwest as ew
-from bundles import TINY, changed, contents
+from bundles import changed, contents
 from command_line import invoke
 from eastwest import core, shipped
 from eastwest.bundle import archive, environment
 from eastwest.bundle.form import Manifest
 from eastwest.errors import InputError
 from project_paths import DATA
+from tiny import TINY
 
 pytestmark = pytest.mark.slow
 

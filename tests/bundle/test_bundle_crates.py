@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import eastwest as ew
-from bundles import TINY, contents
+from bundles import contents
 from eastwest.errors import InputError
 from eastwest.mechanisms import new
 from eastwest.mechanisms.new import Kind
+from tiny import TINY
 
 pytestmark = pytest.mark.long
 

@@ -103,7 +103,7 @@ def test_a_scenario_with_problems_fails_with_their_list(client: Client) -> None:
     assert end["state"] == "failed" and "did you mean leaf-spine?" in end["error"]
     assert [p["path"] for p in end["problems"]] == ["fabric.kind"]
     run = client.get("/api/runs")[0]["run"]
-    for path in ("report", "slowest", "flows", "series?links=0", "result.zip"):
+    for path in ("report", "flows", "result.zip"):
         status, message = client.refused("GET", f"/api/runs/{run}/{path}")
         assert status == 409 and "has no result" in message
 

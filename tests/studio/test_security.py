@@ -44,7 +44,6 @@ ADDRESSES = [
     ("DELETE", "/api/runs/1"),
     ("GET", "/api/runs/1/stream"),
     ("POST", "/api/runs/1/control"),
-    ("GET", "/api/runs/1/series?links=1"),
     ("GET", "/api/runs/1/report"),
     ("GET", "/api/runs/1/result.zip"),
     ("GET", "/api/compare?runs=1,2"),
@@ -286,7 +285,6 @@ def test_names_are_escaped_in_json_and_in_reports(client: Client, name: str) -> 
             assert "sandbox" in page.headers["content-security-policy"]
             assert "allow-same-origin" not in page.headers["content-security-policy"]
             for story in (
-                client.get(f"/api/runs/{run}/slowest"),
                 client.post(f"/api/runs/{run}/explain", kind="link", id=0),
                 client.post(f"/api/runs/{run}/explain", kind="flow", id=0),
             ):
@@ -373,3 +371,7 @@ def test_the_command_of_a_file_whose_name_is_like_an_option(client: Client) -> N
     assert client.get(f"/api/runs/{run}/command")["command"] == "eastwest run ./-x.toml"
     answer = client.refused("POST", f"/api/runs/{run}/explain", {"kind": "link", "id": "9" * 5000})
     assert answer[0] == 400
+
+
+def test_a_number_of_a_run_with_thousands_of_digits_is_no_address(client: Client) -> None:
+    assert client.refused("GET", "/api/runs/" + "9" * 5000)[0] == 404

@@ -10,23 +10,6 @@ from typing import Any
 
 from eastwest.bundle import archive
 
-#: Scenario whose run takes milliseconds.
-TINY = """
-schema = 1
-name = "tiny"
-[fabric]
-kind = "star"
-hosts = 4
-host_rate = "1 Gbit/s"
-[[workload]]
-name = "bulk"
-kind = "stride"
-stride = 1
-count = 1
-bytes = "20 KB"
-start_window = "1 ms"
-"""
-
 
 def contents(bundle: Path) -> tuple[str, dict[str, bytes]]:
     """Return (name of the folder, content of each file by its path in the folder)."""

@@ -31,24 +31,10 @@ from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import toml
 from fake_core import FakeCore
 from swept import Values, swept
+from tiny import TINY
 
 pytestmark = pytest.mark.slow
 
-SCENARIO = """
-schema = 1
-name = "tiny"
-[fabric]
-kind = "star"
-hosts = 4
-host_rate = "1 Gbit/s"
-[[workload]]
-name = "bulk"
-kind = "stride"
-stride = 1
-count = 1
-bytes = "20 KB"
-start_window = "1 ms"
-"""
 #: With few retries and a short queue, some connection gives up.
 INCAST = """
 schema = 1
@@ -67,7 +53,7 @@ block_bytes = "300 KB"
 """
 LIMITS = {"path": "fabric.queue.limit", "values": ["5 packets", "50 packets"]}
 BYTES = {"path": "workload.bulk.bytes", "values": ["10 KB", "20 KB"]}
-SWEEP: dict[str, Any] = {"scenario": SCENARIO, "axis": [LIMITS, BYTES], "seeds": 3}
+SWEEP: dict[str, Any] = {"scenario": TINY, "axis": [LIMITS, BYTES], "seeds": 3}
 TABLES = ("runs", "points", "comparisons")
 
 
@@ -109,7 +95,7 @@ def test_every_point_runs_with_the_same_seeds(simulated: list[int | None]) -> No
     assert found.axes == ["fabric.queue.limit", "workload.bulk.bytes"]
     first = found.runs.filter(pl.col("point") == 2).row(0, named=True)
     assert first["fabric.queue.limit"] == "50 packets" and first["workload.bulk.bytes"] == "10 KB"
-    alone = ew.run(SCENARIO, {"fabric.queue.limit": "50 packets", "workload.0.bytes": "10 KB"}, 1)
+    alone = ew.run(TINY, {"fabric.queue.limit": "50 packets", "workload.0.bytes": "10 KB"}, 1)
     assert first["digest"] == alone.digest
     assert first["flows.fct_us.p99"] == alone.summary["flows"]["fct_us"]["p99"]
     assert found.run(2, 1).digest == alone.digest
@@ -142,7 +128,7 @@ def test_points_have_intervals_and_comparisons_are_paired() -> None:
 
 #: Bulk transfers and a job, each alone and both together.
 SHARED = {
-    "scenario": SCENARIO
+    "scenario": TINY
     + """
 [[workload]]
 name = "hadoop"
@@ -252,7 +238,7 @@ def test_more_seeds_and_values_reuse_what_is_there(simulated: list[int | None]) 
     same(more_values, ew.sweep({**SWEEP, "axis": [wider, BYTES]}, out="new", store="b", jobs=0))
     # Another sweep over the same settings shares the runs.
     del simulated[:]
-    ew.sweep(SCENARIO, {"workload.0.bytes": ["10 KB"]}, set={"fabric.queue.limit": "5 packets"},
+    ew.sweep(TINY, {"workload.0.bytes": ["10 KB"]}, set={"fabric.queue.limit": "5 packets"},
              seeds=[3], out="other", jobs=0)  # fmt: skip
     assert simulated == []
 
@@ -345,7 +331,7 @@ def test_a_run_that_kills_every_process_fails_alone(monkeypatch: pytest.MonkeyPa
                 worker.child.kill()
 
     monkeypatch.setattr(pool.Processes, "_feed", feed)
-    found = ew.sweep(SCENARIO, {"workload.0.bytes": ["1 KB"]}, seeds=3, out="out", jobs=1)
+    found = ew.sweep(TINY, {"workload.0.bytes": ["1 KB"]}, seeds=3, out="out", jobs=1)
     assert found.runs["seed"].to_list() == [1, 3]
     [failure] = found.failures
     assert "signal 9" in failure["message"] and failure["seed"] == 2
@@ -355,7 +341,7 @@ def test_processes_that_do_not_start_stop_the_sweep(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(child, "_MAIN", "raise SystemExit('no such library')")
     with pytest.raises(SweepStoppedError, match=r"exit code 1: no such library.*0 of 12 runs"):
         ew.sweep(SWEEP, out="out", jobs=2)
-    assert Store().failure(store.plan(SCENARIO).key(1)) is None
+    assert Store().failure(store.plan(TINY).key(1)) is None
 
 
 def test_an_adaptive_rule_stops_when_the_interval_is_narrow() -> None:
@@ -392,7 +378,7 @@ def test_a_warm_up_is_taken_out() -> None:
     assert found.summary["warm_up_s"] == 0.0005
     assert found.summary["warm_up_metrics"] == ["flows", "jobs", "rounds", "workloads", "while"]
     settings = {"fabric.queue.limit": "5 packets", "workload.bulk.bytes": "10 KB"}
-    whole = ew.run(SCENARIO, settings, seed=1)
+    whole = ew.run(TINY, settings, seed=1)
     late = whole.flows.filter(pl.col("start_s") >= 0.0005)["fct_us"].sort()
     assert 0 < late.len() < whole.flows.height
     row = found.runs.row(0, named=True)
@@ -477,11 +463,11 @@ def test_a_full_disk_at_the_end_leaves_no_half_folder(monkeypatch: pytest.Monkey
 
 
 def test_folders_that_a_sweep_does_not_replace() -> None:
-    ew.run(SCENARIO, out="result")
+    ew.run(TINY, out="result")
     with pytest.raises(FolderError, match="not the folder of a sweep"):
         ew.sweep(SWEEP, out="result", jobs=0, resume=True)
     ew.sweep(SWEEP, out="out", jobs=0)
-    other = {**SWEEP, "scenario": SCENARIO.replace("hosts = 4", "hosts = 5")}
+    other = {**SWEEP, "scenario": TINY.replace("hosts = 4", "hosts = 5")}
     with pytest.raises(FolderError, match="another scenario"):
         ew.sweep(other, out="out", jobs=0, resume=True)
     assert ew.sweep(other, out="out", jobs=0, force=True).runs.height == 12
@@ -553,7 +539,7 @@ def invoke(*args: str) -> tuple[int, str, str]:
 @pytest.fixture
 def file() -> Path:
     path = Path("buffers.toml")
-    Path("tiny.toml").write_text(SCENARIO)
+    Path("tiny.toml").write_text(TINY)
     path.write_text(
         'scenario = "tiny.toml"\nseeds = 2\n[[axis]]\npath = "fabric.queue.limit"\n'
         'values = ["5 packets", "50 packets"]\n'

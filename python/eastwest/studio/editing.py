@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,14 @@ from eastwest.studio.files import Folder
 from eastwest.studio.refused import RefusedError
 from eastwest.studio.toml_text import Place, Scan, scan
 from eastwest.sweep.values import toml
+from eastwest.topologies.fabric import NAME, Cable, Fabric
 from eastwest.units import clean
 
 #: Maximum number of nodes of a fabric that the page can edit.
 MOST_NODES = 64
 _MOST_CABLES = 4096
-#: A name of a node, as topology files allow it.
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,60}")
 #: First line of topology files that the studio may replace.
-_OURS = "# Written by eastwest studio, which replaces this file when the fabric is edited."
-_RATES = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"))
+_OURS = "Written by eastwest studio, which replaces this file when the fabric is edited."
 
 
 def edit(body: dict[str, Any], folder: Folder) -> dict[str, str]:
@@ -64,7 +60,7 @@ def own_file(text: str, base: Path, folder: Folder) -> Path | None:
 def _is_ours(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return file.readline(200).decode(errors="replace").strip() == _OURS
+            return file.readline(200).decode(errors="replace").strip() == f"# {_OURS}"
     except OSError:
         return False
 
@@ -95,51 +91,36 @@ def topology_text(topology: object) -> str:
     if not isinstance(cables, list) or len(cables) > _MOST_CABLES:
         raise RefusedError(400, f"cables: expected a list of at most {_MOST_CABLES} cables")
     nodes = [*hosts, *switches]
-    lines = [_OURS, f"hosts = {toml(hosts)}", f"switches = {toml(switches)}", ""]
-    lines += [_cable(cable, nodes) for cable in cables]
-    return "\n".join(lines) + "\n"
+    fabric = Fabric(hosts, switches, [_cable(cable, nodes) for cable in cables])
+    return fabric.to_toml(_OURS)
 
 
 def _names(topology: dict[str, Any], key: str) -> list[str]:
     names = topology.get(key)
     if not isinstance(names, list) or not all(_is_name(name) for name in names):
         raise RefusedError(
-            400, f"{key}: expected names of 1 to 60 letters, digits, '.', '_' and '-'"
+            400, f"{key}: expected names of 1 to 64 letters, digits, '.', '_' and '-'"
         )
     return names
 
 
 def _is_name(name: object) -> bool:
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+    return isinstance(name, str) and NAME.fullmatch(name) is not None
 
 
-def _cable(cable: object, nodes: list[str]) -> str:
-    """Return a cable as a table of the topology file."""
+def _cable(cable: object, nodes: list[str]) -> Cable:
+    """Return a cable of the page. Raises ``RefusedError`` where an end or a number is wrong."""
     if not isinstance(cable, dict) or any(cable.get(end) not in nodes for end in ("a", "b")):
         raise RefusedError(400, "cables: a cable has two ends, a and b, which are nodes")
-    bits = _positive(cable, "rate_bps")
-    delay = _positive(cable, "delay_us", least=0)
-    a, b = toml(cable["a"]), toml(cable["b"])
-    return f'[[cable]]\na = {a}\nb = {b}\nrate = "{_rate(bits)}"\ndelay = "{_exact(delay)} us"\n'
+    rate_bps = _number(cable, "rate_bps", least=1)
+    return Cable(cable["a"], cable["b"], rate_bps, _number(cable, "delay_us", least=0) / 1e6)
 
 
-def _positive(cable: dict[str, Any], key: str, least: float = 1) -> Decimal:
+def _number(cable: dict[str, Any], key: str, least: float) -> float:
     value = cable.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < 1e15:
         raise RefusedError(400, f"cables: {key} is a number from {least} on")
-    return Decimal(repr(value))
-
-
-def _rate(bits: Decimal) -> str:
-    for factor, unit in _RATES:
-        if bits >= factor and bits % factor == 0:
-            return f"{_exact(bits / factor)} {unit}"
-    return f"{_exact(bits)} bit/s"
-
-
-def _exact(value: Decimal) -> str:
-    text = f"{value:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return value
 
 
 def with_graph(text: str, file: str) -> str:

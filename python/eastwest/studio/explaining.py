@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from eastwest.core import ProgressCallback
 from eastwest.errors import InputError
-from eastwest.explain import Story, difference, explain, slowest
+from eastwest.explain import Story, difference, explain
 from eastwest.results import Result
 from eastwest.studio.refused import RefusedError
 from eastwest.units import clean, count, percent, plural, rate, size, span, tier_words
@@ -20,9 +19,6 @@ from eastwest.views.labels import shown
 #: CPU time in s up to which a run is simulated again: to divide the times of its flows, and to
 #: follow a packet, which the user asks for.
 _RERUN_S, _RERUN_PACKET_S = 3, 60
-#: Maximum number of points of a series.
-_MOST_POINTS = 600
-_MOST_LINKS = 64
 _MOST_FLOWS = 200
 _MOST_MOMENTS = 60
 #: Columns of the table ``links`` with lost packets by cause, and words for them.
@@ -127,11 +123,6 @@ def explained(
         ),
         result,
     )
-
-
-def slow_story(result: Result) -> dict[str, Any]:
-    """Return the story of the slowest objects of a run."""
-    return told(slowest(result), result)
 
 
 def first_difference(first: Result, second: Result) -> dict[str, Any]:
@@ -247,37 +238,3 @@ def _with_losses(result: Result, link: int) -> pl.DataFrame:
         .collect()
     )
     return table.join(lost, on="flow", how="inner")
-
-
-def series(result: Result, links: Sequence[int]) -> dict[str, Any]:
-    """Return queue (bytes) and utilisation (0 to 1) of links over time, at most 600 points."""
-    if not links or len(links) > _MOST_LINKS:
-        raise RefusedError(400, f"links: expected 1 to {_MOST_LINKS} numbers of links")
-    times = result.traffic["time_s"].unique().sort().to_numpy()
-    if not times.size:
-        return {"time_s": [], "queue": {}, "used": {}}
-    step = -(-times.size // _MOST_POINTS)
-    ends = times[step - 1 :: step] if times.size % step == 0 else np.append(
-        times[step - 1 :: step], times[-1]
-    )  # fmt: skip
-    widths = np.diff(np.concatenate([[0.0], ends]))
-    rates = dict(result.links.select("link", "rate_bps").iter_rows())
-    queue, used = {}, {}
-    for link in links:
-        if link not in rates:
-            raise RefusedError(404, f"the run has no link {link}")
-        carried = _binned(result.link_samples, link, "bytes", ends, np.add)
-        longest = _binned(result.queues, link, "bytes", ends, np.maximum)
-        most = float(rates[link]) * widths / 8
-        used[str(link)] = [float(f"{v:.4g}") for v in np.minimum(carried / most, 1.0)]
-        queue[str(link)] = [int(v) for v in longest]
-    return {"time_s": ends.tolist(), "queue": queue, "used": used}
-
-
-def _binned(table: pl.DataFrame, link: int, column: str, ends: Any, join: np.ufunc) -> Any:
-    """Return an array with a value for each bin that ends at ``ends``: sum or maximum."""
-    rows = table.filter(pl.col("link") == link)
-    place = np.searchsorted(ends * (1 + 1e-12), rows["time_s"].to_numpy())
-    values = np.zeros(ends.size + 1)
-    join.at(values, place, rows[column].to_numpy().astype(float))
-    return values[: ends.size]

@@ -19,6 +19,7 @@ import orjson
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -55,6 +56,23 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class _Number(Convertor[int]):
+    """Number of a run in an address: unlike Starlette's ``int``, it has at most nine digits."""
+
+    regex = "[0-9]{1,9}"
+
+    def convert(self, value: str) -> int:
+        """Return the number that a part of an address names."""
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        """Return the part of an address for a number."""
+        return str(value)
+
+
+register_url_convertor("number", _Number())
 
 
 class Json(Response):
@@ -192,17 +210,15 @@ class Api:
             ("POST", "/api/topology", self.edit),
             ("POST", "/api/runs", self.add_run),
             ("GET", "/api/runs", self.list_runs),
-            ("GET", "/api/runs/{run:int}", self.end_of_run),
-            ("DELETE", "/api/runs/{run:int}", self.delete_run),
-            ("GET", "/api/runs/{run:int}/stream", self.stream),
-            ("POST", "/api/runs/{run:int}/control", self.control),
-            ("GET", "/api/runs/{run:int}/series", self.series),
-            ("GET", "/api/runs/{run:int}/flows", self.flows),
-            ("GET", "/api/runs/{run:int}/slowest", self.slowest),
-            ("POST", "/api/runs/{run:int}/explain", self.explain),
-            ("GET", "/api/runs/{run:int}/report", self.report),
-            ("GET", "/api/runs/{run:int}/command", self.command),
-            ("GET", "/api/runs/{run:int}/result.zip", self.result),
+            ("GET", "/api/runs/{run:number}", self.end_of_run),
+            ("DELETE", "/api/runs/{run:number}", self.delete_run),
+            ("GET", "/api/runs/{run:number}/stream", self.stream),
+            ("POST", "/api/runs/{run:number}/control", self.control),
+            ("GET", "/api/runs/{run:number}/flows", self.flows),
+            ("POST", "/api/runs/{run:number}/explain", self.explain),
+            ("GET", "/api/runs/{run:number}/report", self.report),
+            ("GET", "/api/runs/{run:number}/command", self.command),
+            ("GET", "/api/runs/{run:number}/result.zip", self.result),
             ("GET", "/api/compare", self.compare),
             ("GET", "/api/difference", self.difference),
         ]
@@ -318,10 +334,6 @@ class Api:
         self.runs.control(number, control)
         return {}
 
-    def series(self, request: Request) -> Any:
-        """Return queue and utilisation of links of a run over time."""
-        return explaining.series(self._result(request), _whole_numbers(request, "links"))
-
     def flows(self, request: Request) -> Any:
         """Return the slowest flows of a run, or those that lost packets on a link."""
         link = _whole_numbers(request, "link", most=1)
@@ -332,10 +344,6 @@ class Api:
             top[0] if top else 20,
             request.query_params.get("workload"),
         )
-
-    def slowest(self, request: Request) -> Any:
-        """Return the story of the slowest objects of a run."""
-        return explaining.slow_story(self._result(request))
 
     def explain(self, request: Request, body: dict[str, Any]) -> Any:
         """Return the explanation of an object of a run."""

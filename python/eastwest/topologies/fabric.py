@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eastwest.errors import InputError
@@ -19,7 +20,10 @@ MOST_CABLES = 800_000
 #: Columns of the CSV file of ports: both devices of a cable, and the ports at its ends.
 PORT_COLUMNS = ("a", "a_port", "b", "b_port")
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+#: A name of a host or switch, as topology files allow it.
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_RATES = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"), (1, "bit/s"))
+_TIMES = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
 _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -110,8 +114,8 @@ class Fabric:
         lines += [f"hosts = {json.dumps(self.hosts)}", f"switches = {json.dumps(self.switches)}"]
         for c in self.cables:
             lines += ["", "[[cable]]", f'a = "{c.a}"', f'b = "{c.b}"']
-            lines += [f'rate = "{_whole(c.rate_bps)} bit/s"']
-            lines += [f'delay = "{_whole(c.delay_s * 1e12)} ps"']
+            lines += [f'rate = "{_quantity(round(c.rate_bps), _RATES)}"']
+            lines += [f'delay = "{_quantity(round(c.delay_s * 1e12), _TIMES)}"']
         return "\n".join(lines) + "\n"
 
 
@@ -124,8 +128,10 @@ def ports_csv(fabric: Fabric) -> str:
     return out.getvalue()
 
 
-def _whole(value: float) -> int:
-    return round(value)
+def _quantity(value: int, units: Sequence[tuple[int, str]]) -> str:
+    """Return a whole number of the last unit in the largest unit of which it is a multiple."""
+    factor, unit = next(each for each in units if (value and value % each[0] == 0) or each[0] == 1)
+    return f"{value // factor} {unit}"
 
 
 def demand_size(nodes: int, cables: int) -> None:
@@ -142,4 +148,4 @@ def name_of(text: object, otherwise: str) -> str:
     Other characters than ``A-Z a-z 0-9 . _ -`` become hyphens; a name has at most 64 characters.
     """
     label = _OTHER.sub("-", text)[:64].strip("-") if isinstance(text, str) else ""
-    return label if _NAME.fullmatch(label) else otherwise
+    return label if NAME.fullmatch(label) else otherwise

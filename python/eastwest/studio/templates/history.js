@@ -48,18 +48,6 @@ class History {
     if (this.frames.length % 2) kept.push(this.frames[this.frames.length - 1]);
     this.frames = kept;
   }
-
-  /* Number of the frame at a simulated time: the first one that ends at it or later. */
-  at(time) {
-    let low = 0;
-    let high = this.frames.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.frames[middle].t < time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
 }
 
 function merged(first, second) {

@@ -8,7 +8,6 @@ class Studio {
   constructor() {
     this.file = { path: null, shipped: null, hash: null };
     this.saved = "";
-    this.checked = null;
     this.numbers = [];
     this.sliders = [];
     this.running = null;
@@ -158,7 +157,6 @@ class Studio {
     try {
       const found = await ask("POST", "/api/check", { text, path: this.base, shipped: this.file.shipped, set: this.set }, checking.signal);
       if (text !== this.editor.text) return;
-      this.checked = found;
       this.showProblems(found);
       if (!found.problems.length) {
         this.live.set(found.fabric);
@@ -484,7 +482,6 @@ class Studio {
     byId("clock").textContent = "Run " + run.number + " " + state + " at " + write("span", end) + " of simulated time, " + write("span", run.wall) + " of wall time.";
     this.paintMoment();
     this.drawCurves();
-    this.frameCount = (this.frameCount || 0) + 1;
   }
 
   paintMoment() {
@@ -683,8 +680,8 @@ class Studio {
       return link.remove();
     }
     try {
-      const { command } = await ask("GET", "/api/runs/" + run.id + "/command");
-      byId("command").textContent = command;
+      const { command, note } = await ask("GET", "/api/runs/" + run.id + "/command");
+      byId("command").textContent = note ? command + "\n# " + note : command;
       byId("command").hidden = false;
       byId("command").focus();
       if (navigator.clipboard) navigator.clipboard.writeText(command).then(() => this.message("The command line is in the clipboard."), () => {});
