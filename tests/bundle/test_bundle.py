@@ -353,6 +353,16 @@ def test_a_summary_with_another_digest_than_the_list_differs() -> None:
     assert "another digest than bundle.json" in found.message
 
 
+def test_a_summary_that_is_not_the_listed_file_differs() -> None:
+    path = tiny()
+    top, files = contents(path)
+    files["result/summary.json"] += b" "
+    archive.write(Path("changed.zip"), top, files, {})
+    (found,) = ew.Bundle("changed.zip").rerun(jobs=0)
+    assert found.state == "differs"
+    assert "summary.json was changed" in found.message
+
+
 def test_other_numbers_of_another_version_are_a_remark() -> None:
     def edit(content: dict[str, Any]) -> None:
         content["runs"][0]["version"] = "0.0.9"
@@ -478,12 +488,20 @@ def test_code_that_is_missing_is_an_error(here: Path) -> None:
 
 @pytest.mark.parametrize(
     "summary",
-    [b"[1]", b"{", b'{"a":' * 900 + b"1" + b"}" * 900, b'{"a": 1' + b"0" * 400 + b"}", b"\xff"],
+    [
+        b"",
+        b"{}",
+        b"[1]",
+        b"{",
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+        b'{"a": 1' + b"0" * 400 + b"}",
+        b"\xff",
+    ],
 )
-def test_a_damaged_summary_is_a_remark(summary: bytes) -> None:
+def test_a_damaged_summary_differs(summary: bytes) -> None:
     path = changed(tiny(), Path("c.zip"), files={"result/summary.json": summary})
     (found,) = ew.Bundle(path).rerun(jobs=0)
-    assert found.state == "equal"
+    assert found.state == "differs"
     assert "summar" in found.message
 
 

@@ -299,8 +299,8 @@ table! {
     /// tier of the links, as in the table `links`
     tier: label(&names.tiers) = tier;
 
-    /// bytes on the links of the tier, including framing, that arrived at their far ends in the
-    /// interval
+    /// bytes on the links of the tier, including framing, of packets whose last bit arrived in the
+    /// interval: at most one packet of each link more than the link carries in this time
     bytes: u64 = bytes;
 }
 

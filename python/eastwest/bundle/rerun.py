@@ -349,6 +349,9 @@ class _Reruns(Executor[int]):
         fields, remarks = self._fields(run, now)
         is_other = run.version != core.version() or run.format != formats.RESULT_FORMAT
         tables = self._tables(run, result) if digest != run.digest or not is_other else []
+        # One version makes one summary of a run; another version may have other numbers.
+        is_changed = not is_other and bool(fields or tables or remarks)
+        is_changed |= _OTHER_DIGEST in remarks
         if digest != run.digest:
             remarks.insert(0, _other_version(run) or self._other_build())
         elif is_other and fields:
@@ -360,7 +363,6 @@ class _Reruns(Executor[int]):
                 remarks.insert(0, "equal digest, but the summary in the bundle has other numbers")
             if tables:
                 remarks.insert(0, "equal digest, but the bundle has other tables")
-        is_changed = _OTHER_DIGEST in remarks or (not is_other and bool(fields or tables))
         state = DIFFERS if digest != run.digest or is_changed else EQUAL
         message = "; ".join(filter(None, remarks))
         self._note(number, Compared(run, state, digest, message, tuple(fields), tuple(tables)))
