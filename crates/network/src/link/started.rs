@@ -13,7 +13,7 @@
 //! far end, which is an event of the same link. Therefore, after each event, the packet at the head
 //! of the ring has started. Code that reads queues or losses calls [`Link::settle`] first.
 
-use super::{Link, Outcome, PacketHandle};
+use super::{Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline, Head, Plan};
@@ -51,13 +51,13 @@ impl Link {
     pub(super) fn enqueue_counted(
         &mut self,
         now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
         if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, handle);
+            return self.schedule_departure(now, packet);
         }
-        self.enqueue_counted_slow(now, handle, pool)
+        self.enqueue_counted_slow(now, packet, pool)
     }
 
     #[inline(always)]
@@ -70,18 +70,18 @@ impl Link {
     fn enqueue_counted_slow(
         &mut self,
         now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
         self.resync_red();
         if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, handle);
+            return self.schedule_departure(now, packet);
         }
-        let backlog = self.update_started(now);
-        if let Some(cause) = self.apply_aqm(now, handle, backlog, self.busy_until, pool) {
+        let (handle, backlog) = (packet.arriving(Time::NEVER), self.update_started(now));
+        if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
             return Outcome::Dropped(cause);
         }
-        let outcome = self.schedule_counted(now, handle);
+        let outcome = self.schedule_counted(now, packet);
         self.try_red_fast_path();
         outcome
     }
@@ -89,11 +89,11 @@ impl Link {
     /// Fixes the departure of an admitted packet at a port that counts the packets whose
     /// transmission has started.
     #[inline]
-    pub(super) fn schedule_counted(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
+    pub(super) fn schedule_counted(&mut self, now: Time, packet: PacketWords) -> Outcome {
         if self.next_start == Time::NEVER {
             self.next_start = self.busy_until.max(now);
         }
-        self.schedule_departure(now, handle)
+        self.schedule_departure(now, packet)
     }
 
     /// Enqueues a packet at a lazy port (departures are decided at dequeue).
@@ -255,6 +255,7 @@ impl Link {
             return;
         }
         self.tracks_started = true;
+        self.choose_arrival_path();
         self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |handle| self.start_of(handle));
     }
 
@@ -283,6 +284,7 @@ impl Link {
             }
         }
         self.tracks_started = false;
+        self.choose_arrival_path();
         (self.started, self.started_bytes, self.next_start) = (0, 0, Time::NEVER);
         self.red_fast_path = Some(path);
     }
