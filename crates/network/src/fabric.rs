@@ -17,7 +17,7 @@ use crate::journeys::Journeys;
 use crate::link::{Link, LinkSpec, Mode, Outcome};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
-use crate::packet_handle::PacketHandle;
+use crate::packet_handle::{PacketHandle, PacketWords};
 use crate::partition::Partition;
 use crate::pool::PacketPool;
 use crate::queue::QueueConfig;
@@ -78,6 +78,33 @@ pub struct Power {
     pub given_states: Vec<StateTimes>,
 }
 
+/// Lazy ports with packets whose departures were not decided when they were last used.
+#[derive(Serialize, Deserialize)]
+struct Unsettled {
+    links: Vec<u32>,
+    /// By link, whether `links` contains it; empty in a fabric without lazy ports.
+    contains: Vec<bool>,
+}
+
+impl Unsettled {
+    fn new(links: &[Link]) -> Unsettled {
+        let any = links.iter().any(Link::is_lazy);
+        Unsettled { links: Vec::new(), contains: vec![false; if any { links.len() } else { 0 }] }
+    }
+
+    /// Adds a link after a packet was enqueued, if its port is lazy with open departures.
+    #[inline]
+    fn note(&mut self, number: u32, link: &Link) {
+        if let Some(contains) = self.contains.get_mut(number as usize)
+            && link.is_lazy()
+            && link.has_open_departures()
+            && !std::mem::replace(contains, true)
+        {
+            self.links.push(number);
+        }
+    }
+}
+
 /// The fabric: all links, the packets on them, and the routes between them.
 #[derive(Serialize, Deserialize)]
 pub struct Fabric {
@@ -94,8 +121,7 @@ pub struct Fabric {
     pub(crate) up: Vec<u32>,
     /// Cards of hosts; `None` if every host has one.
     pub(crate) cards: Option<Box<Cards>>,
-    /// Links with lazy ports.
-    lazy: Vec<u32>,
+    unsettled: Unsettled,
     /// Energy settings of links, and, in flow-level runs, the time of each link in each energy
     /// state.
     pub power: Power,
@@ -168,7 +194,7 @@ impl Fabric {
             failures: 0,
             reroutings: 0,
         };
-        let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
+        let unsettled = Unsettled::new(&links);
         let switch_ports = SwitchPorts::new(&links, graph.names.len(), &dcb);
         let cards = Cards::new(&graph, config.cards, mix(seed ^ mix(0x6361_7264)));
         let mut fabric = Fabric {
@@ -180,7 +206,7 @@ impl Fabric {
             routing,
             faults,
             up,
-            lazy,
+            unsettled,
             power: Power { config: config.energy, given_states: Vec::new() },
             next_reader: None,
             tally: Tally::default(),
@@ -300,14 +326,22 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         self.tally.sent += 1;
-        packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
-        let slot = self.pool.insert(&packet);
+        let slot = match sack {
+            None => {
+                packet.sack = NO_SACK;
+                self.pool.insert(&packet)
+            }
+            Some(blocks) => {
+                packet.sack = self.pool.put_sack(blocks);
+                self.pool.insert(&packet)
+            }
+        };
         let mut handle = PacketHandle::new(slot, &packet);
         let up = match self.cards {
             None => self.up[from.0 as usize],
             Some(_) => self.choose_card(from, &mut handle),
         };
-        self.enqueue(now, up, &handle, up, events);
+        self.enqueue(now, up, handle.words(), up, events);
     }
 
     /// Returns the link from the switch of a host down to its first card.
@@ -323,22 +357,60 @@ impl Fabric {
         &mut self,
         now: Time,
         link: u32,
-        handle: &PacketHandle,
+        packet: PacketWords,
         before: u32,
         events: &mut Tournament,
     ) {
+        // Handles are only built where they are needed, so that the packet stays in registers.
+        let handle = || packet.arriving(Time::NEVER);
         let Some(l) = self.links.get_mut(link as usize) else {
-            return self.end_without_link(now, link, before, *handle);
+            return self.end_without_link(now, link, before, handle());
         };
-        match l.enqueue(now, handle, &mut self.pool) {
+        if !l.enqueues_fast() {
+            return self.enqueue_slow_path(now, link, packet, before, events);
+        }
+        match l.enqueue_fast(now, packet, &mut self.pool) {
+            Ok(None) => {}
+            Ok(Some(key)) => events.set_sooner(link, key),
+            Err(outcome) => self.end_enqueue(now, link, (handle(), before), outcome, events),
+        }
+    }
+
+    /// Enqueues a packet like [`Fabric::enqueue`], at a port that is not on the fastest path.
+    #[inline(never)]
+    fn enqueue_slow_path(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: PacketWords,
+        before: u32,
+        events: &mut Tournament,
+    ) {
+        let outcome = self.links[link as usize].enqueue(now, packet, &mut self.pool);
+        self.end_enqueue(now, link, (packet.arriving(Time::NEVER), before), outcome, events);
+    }
+
+    /// Updates the events and the losses after a packet that arrived on link `before` was enqueued
+    /// at the port of link `link`, which is not on the fastest path, or was dropped.
+    #[inline]
+    fn end_enqueue(
+        &mut self,
+        now: Time,
+        link: u32,
+        (handle, before): (PacketHandle, u32),
+        outcome: Outcome,
+        events: &mut Tournament,
+    ) {
+        self.unsettled.note(link, &self.links[link as usize]);
+        match outcome {
             Outcome::Queued => {}
             Outcome::Sooner(key) => events.set_sooner(link, key),
-            Outcome::Dropped(cause) => self.drop_at_port(now, link, *handle, cause, before),
+            Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
             Outcome::Displaced(key) => {
                 events.set(link, key);
                 self.record_drops(now, link);
             }
-            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, *handle, before, events),
+            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, handle, before, events),
         }
     }
 
@@ -436,13 +508,17 @@ impl Fabric {
     /// Executes all departures of lazy ports (ports without an event for departures) that are due
     /// by `now`. Must be called before losses are read.
     pub fn settle_lazy(&mut self, now: Time) {
-        for at in 0..self.lazy.len() {
-            let link = self.lazy[at];
+        let mut links = std::mem::take(&mut self.unsettled.links);
+        links.retain(|&link| {
             self.links[link as usize].settle(now, &mut self.pool);
             if self.links[link as usize].has_deferred_drops() {
                 self.record_deferred_drops(link);
             }
-        }
+            let stays = self.links[link as usize].has_open_departures();
+            self.unsettled.contains[link as usize] = stays;
+            stays
+        });
+        self.unsettled.links = links;
     }
 
     /// Prefetches the link of the event that is now the earliest, which is almost always executed
@@ -453,7 +529,7 @@ impl Fabric {
             && let Some(source) = events.leader()
             && let Some(link) = self.links.get(source as usize)
         {
-            memory::prefetch(link);
+            memory::prefetch_lines(link, 2);
         }
     }
 
@@ -483,12 +559,36 @@ impl Fabric {
         link: u32,
         events: &mut Tournament,
     ) -> Option<u32> {
+        if DCB {
+            if key.is_departure() {
+                self.fire_departure(key, link, events);
+                return None;
+            }
+            return self.arrive_dcb::<TAPPED>(key, link, events);
+        }
+        let l = &mut self.links[link as usize];
+        if !l.arrives_fast() {
+            return self.fire_slow_path::<TAPPED>(key, link, events);
+        }
+        let to = l.to;
+        let (handle, next) = l.arrive_fast(key);
+        events.set(link, next);
+        self.prefetch_next(events);
+        self.pass_on::<TAPPED>(key.time(), (link, to), handle, events)
+    }
+
+    /// Executes the next event of a link that is not on the fast path, in a fabric without
+    /// data-centre bridging (DCB). Returns the result of [`Fabric::fire`].
+    #[inline(never)]
+    fn fire_slow_path<const TAPPED: bool>(
+        &mut self,
+        key: Key,
+        link: u32,
+        events: &mut Tournament,
+    ) -> Option<u32> {
         if key.is_departure() {
             self.fire_departure(key, link, events);
             return None;
-        }
-        if DCB {
-            return self.arrive_dcb::<TAPPED>(key, link, events);
         }
         let l = &mut self.links[link as usize];
         let to = l.to;
@@ -499,16 +599,28 @@ impl Fabric {
         if has_deferred {
             self.record_deferred_drops(link);
         }
+        self.pass_on::<TAPPED>(key.time(), (link, to), handle, events)
+    }
+
+    /// Enqueues a packet that has reached the node `to` on `link` at its next link. If the node is
+    /// a host, returns the slot of the packet instead.
+    #[inline(always)]
+    fn pass_on<const TAPPED: bool>(
+        &mut self,
+        now: Time,
+        (link, to): (u32, u32),
+        handle: PacketHandle,
+        events: &mut Tournament,
+    ) -> Option<u32> {
         if TAPPED {
-            self.observe(key.time(), link, &handle);
+            self.observe(now, link, &handle);
         }
         if to < self.graph.hosts {
             self.note_delivery(link);
             return Some(handle.slot());
         }
-        let now = key.time();
-        let next_link = self.next_link(now, to, link, &handle);
-        self.enqueue(now, next_link, &handle, link, events);
+        let next_link = self.next_link(now, to, link, handle.words());
+        self.enqueue(now, next_link, handle.words(), link, events);
         None
     }
 
@@ -527,7 +639,9 @@ impl Fabric {
     #[inline(always)]
     pub(crate) fn note_delivery(&mut self, link: u32) {
         self.tally.delivered += 1;
-        self.prefetch_deliveries(link);
+        if self.links.len() >= MANY_LINKS {
+            self.prefetch_deliveries(link);
+        }
     }
 
     /// Returns the link on which a packet leaves a switch that it has entered on link `ingress`.
@@ -538,11 +652,11 @@ impl Fabric {
         now: Time,
         switch: u32,
         ingress: u32,
-        handle: &PacketHandle,
+        packet: PacketWords,
     ) -> u32 {
-        match self.routing.next_by_hash(switch - self.graph.hosts, handle.dst(), handle.hash()) {
+        match self.routing.next_by_hash(switch - self.graph.hosts, packet.dst(), packet.hash()) {
             Some(link) => link,
-            None => self.next_link_by_view(now, switch, ingress, *handle),
+            None => self.next_link_by_view(now, switch, ingress, packet),
         }
     }
 
@@ -554,7 +668,7 @@ impl Fabric {
         now: Time,
         switch: u32,
         ingress: u32,
-        handle: PacketHandle,
+        handle: PacketWords,
     ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
         let shown = self.routing.is_shown(handle.hash());
@@ -807,5 +921,5 @@ fn observed_links(config: &FabricConfig, links: usize) -> Vec<bool> {
 /// Converts the number of framing bytes to 16 bits. The number fits, since the scenario reader
 /// allows no more framing than the length of a packet.
 fn at_most_u16(bytes: u32) -> u16 {
-    u16::try_from(bytes).expect("framing needs at most 16 bits")
+    u16::try_from(bytes).expect("framing needs at most 14 bits")
 }

@@ -33,6 +33,7 @@ impl Link {
         // counted for each arrival.
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
         self.tracks_started = crosses;
+        self.choose_arrival_path();
         self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
     }
 
@@ -40,6 +41,7 @@ impl Link {
     /// owns. Packets then arrive without additional random delay.
     pub(crate) fn only_arrives(&mut self) {
         self.jitter = Span::ZERO;
+        self.choose_arrival_path();
     }
 
     /// Enqueues a packet whose next node is in this part of the partitioned fabric. With `tie`,
@@ -55,7 +57,7 @@ impl Link {
     ) -> Outcome {
         match self.admit(now, &handle, tie, pool) {
             Some(cause) => Outcome::Dropped(cause),
-            None => self.schedule_departure(now, &handle),
+            None => self.schedule_departure(now, handle.words()),
         }
     }
 
@@ -232,7 +234,7 @@ mod tests {
             let slot = pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet);
             let outcome = match (link.partitioned.is_some(), crosses(number)) {
-                (false, _) => link.enqueue(at, &handle, &mut pool),
+                (false, _) => link.enqueue(at, handle.words(), &mut pool),
                 (true, false) => link.enqueue_local(at, handle, false, &mut pool),
                 (true, true) => match link.enqueue_crossing(at, handle, false, &mut pool) {
                     Ok(arrive) => {
@@ -294,7 +296,7 @@ mod tests {
                 (one.packets, one.bytes, one.trail),
                 (parts.packets, parts.bytes, parts.trail)
             );
-            assert_eq!(one.max_backlog, parts.max_backlog);
+            assert_eq!(whole.max_backlog, partitioned.max_backlog);
             assert_eq!(
                 (whole.lost(), whole.held_bytes),
                 (partitioned.lost(), partitioned.held_bytes)

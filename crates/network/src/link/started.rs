@@ -12,9 +12,14 @@
 //! when the previous packet has left the port, and thus before the previous packet arrives at the
 //! far end, which is an event of the same link. Therefore, after each event, the packet at the head
 //! of the ring has started. Code that reads queues or losses calls [`Link::settle`] first.
+//!
+//! While the discipline of a lazy port certainly decides nothing (CoDel: no packet waits for the
+//! target delay), the port fixes departures at enqueue, on the fastest path of eager ports. The
+//! first packet about which the discipline might decide ends this state; the departures of packets
+//! that have not started are then open again.
 
 use super::port_queues::Admission;
-use super::{Link, Outcome, PacketHandle};
+use super::{Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline, Head, Plan};
@@ -52,13 +57,13 @@ impl Link {
     pub(super) fn enqueue_counted(
         &mut self,
         now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
         if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, handle);
+            return self.schedule_departure(now, packet);
         }
-        self.enqueue_counted_slow(now, handle, pool)
+        self.enqueue_counted_slow(now, packet, pool)
     }
 
     #[inline(always)]
@@ -71,18 +76,18 @@ impl Link {
     fn enqueue_counted_slow(
         &mut self,
         now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
         self.resync_red();
         if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, handle);
+            return self.schedule_departure(now, packet);
         }
-        let backlog = self.update_started(now);
-        if let Some(cause) = self.apply_aqm(now, handle, backlog, self.busy_until, pool) {
+        let (handle, backlog) = (packet.arriving(Time::NEVER), self.update_started(now));
+        if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
             return Outcome::Dropped(cause);
         }
-        let outcome = self.schedule_counted(now, handle);
+        let outcome = self.schedule_counted(now, packet);
         self.try_red_fast_path();
         outcome
     }
@@ -90,11 +95,11 @@ impl Link {
     /// Fixes the departure of an admitted packet at a port that counts the packets whose
     /// transmission has started.
     #[inline]
-    pub(super) fn schedule_counted(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
+    pub(super) fn schedule_counted(&mut self, now: Time, packet: PacketWords) -> Outcome {
         if self.next_start == Time::NEVER {
             self.next_start = self.busy_until.max(now);
         }
-        self.schedule_departure(now, handle)
+        self.schedule_departure(now, packet)
     }
 
     /// Enqueues a packet at a lazy port (departures are decided at dequeue).
@@ -106,6 +111,9 @@ impl Link {
     ) -> Outcome {
         self.settle(now, pool);
         let backlog = self.not_started();
+        if backlog.packets == 0 && self.admits_below > 0 && self.enters_fast_path(now) {
+            return self.schedule_departure(now, handle.words());
+        }
         if (backlog.packets >= self.admits_below as usize || self.queue.sees_all())
             && let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool)
         {
@@ -127,6 +135,45 @@ impl Link {
             (true, true) => Outcome::Sooner(self.next_key(now)),
             (true, false) => Outcome::Queued,
         }
+    }
+
+    /// Whether a lazy port without queued packets fixes departures at enqueue from now on, because
+    /// its discipline certainly decides nothing about a packet that arrives at `now`.
+    #[inline]
+    fn enters_fast_path(&mut self, now: Time) -> bool {
+        let enters = self.deferred_drops.is_none()
+            && self.partitioned.is_none()
+            && self.busy_until.since(now) < self.queue.passes_below();
+        if enters {
+            (self.eager_fast_path, self.tracks_started) = (true, false);
+            (self.started, self.started_bytes, self.next_start) = (0, 0, Time::NEVER);
+            self.choose_arrival_path();
+        }
+        enters
+    }
+
+    /// Ends the state in which a lazy port fixes departures at enqueue. All packets whose
+    /// transmission starts after `now` count as enqueued at the time of this start: the discipline
+    /// passes them in any case.
+    pub(super) fn leave_fast_path(&mut self, now: Time) {
+        (self.eager_fast_path, self.tracks_started) = (false, true);
+        self.choose_arrival_path();
+        (self.started, self.started_bytes) = (self.on_wire.len() as u32, self.held_bytes);
+        while let Some(place) = self.started.checked_sub(1)
+            && let Some(handle) = self.on_wire.get(place)
+            && let start = self.start_of(handle)
+            && start > now
+        {
+            let ip_len = u64::from(handle.ip_len());
+            self.on_wire.change(place, |handle| handle.arrive = start);
+            (self.started, self.next_start) = (place, start);
+            self.started_bytes -= ip_len;
+        }
+    }
+
+    /// Whether departures of the lazy port are not decided yet.
+    pub(crate) fn has_open_departures(&self) -> bool {
+        self.next_start != Time::NEVER
     }
 
     /// Updates the count of packets whose transmission has started, before the first packet on the
@@ -165,20 +212,20 @@ impl Link {
     pub(super) fn enqueue_lazy_queues(
         &mut self,
         now: Time,
-        handle: PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
         self.settle(now, pool);
         let idle = self.busy_until <= now;
-        let ip_len = u32::from(handle.ip_len());
-        let mut send_time = self.send_time(ip_len);
+        let handle = packet.arriving(now);
+        let mut send_time = self.send_time(u32::from(handle.ip_len()));
         let q = self.queues.as_mut().expect("the port has several queues");
         if let Some((flows, dropped)) = q.flow_queues() {
             if idle && self.deferred_drops.is_none() {
                 flows.pass(&handle);
-                return self.schedule_departure(now, &handle);
+                return self.schedule_departure(now, packet);
             }
-            flows.push(handle.arriving(now), idle, dropped);
+            flows.push(handle, idle, dropped);
         } else {
             let arrival = self.arrival(now, &handle, Backlog::default(), self.busy_until, pool);
             let q = self.queues.as_mut().expect("the port has several queues");
@@ -202,6 +249,7 @@ impl Link {
         }
         if self.next_start == Time::NEVER && self.queues.as_ref().is_some_and(|q| q.waits()) {
             self.next_start = free_at.max(now);
+            self.track_started(true);
             self.settle(now, pool);
         }
         match (self.deferred_drops.is_some() || self.has_dropped(), first) {
@@ -242,6 +290,16 @@ impl Link {
         if has_dropped {
             self.defer_drops(start, pool);
         }
+        if !waits && self.deferred_drops.is_none() {
+            self.track_started(false);
+        }
+    }
+
+    /// Sets whether the port has queued packets, so that arrivals at the far end must first start
+    /// the transmissions that are due. For a lazy port with several queues.
+    fn track_started(&mut self, tracks: bool) {
+        self.tracks_started = tracks;
+        self.choose_arrival_path();
     }
 
     /// Counts the packets that the disciplines of a lazy port with several queues have dropped at
@@ -355,6 +413,7 @@ impl Link {
             return;
         }
         self.tracks_started = true;
+        self.choose_arrival_path();
         self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |handle| self.start_of(handle));
     }
 
@@ -383,6 +442,7 @@ impl Link {
             }
         }
         self.tracks_started = false;
+        self.choose_arrival_path();
         (self.started, self.started_bytes, self.next_start) = (0, 0, Time::NEVER);
         self.red_fast_path = Some(path);
     }

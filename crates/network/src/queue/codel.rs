@@ -232,6 +232,20 @@ impl Discipline for CoDel {
         least_packets(self.config.limit, mtu)
     }
 
+    #[inline]
+    fn packet_thresholds(&self) -> Option<[u32; 2]> {
+        match self.config.limit {
+            Limit::Packets(limit) => Some([limit; 2]),
+            Limit::Bytes(_) => None,
+        }
+    }
+
+    #[inline]
+    fn passes_below(&self) -> Span {
+        let at_rest = !self.dropping && self.above_at == Time::NEVER;
+        if at_rest { self.config.target } else { Span::ZERO }
+    }
+
     /// Whether a packet queued at `since` may be sent without a decision of CoDel. If the result is
     /// true, also updates the state as the decision would.
     #[inline]

@@ -104,6 +104,22 @@ pub trait Discipline {
         0
     }
 
+    /// Returns the two queue lengths in packets, the smaller one first, on which
+    /// [`Discipline::at_enqueue`] depends: it only tests whether the queue has reached each of them.
+    /// `None` if the decision also depends on other properties of the queue.
+    #[inline]
+    fn packet_thresholds(&self) -> Option<[u32; 2]> {
+        None
+    }
+
+    /// Returns the queueing delay below which every packet is now sent without drop or mark at
+    /// dequeue, and without a change of the state; zero if the discipline might decide about any
+    /// packet.
+    #[inline]
+    fn passes_below(&self) -> Span {
+        Span::ZERO
+    }
+
     /// Whether a packet queued at `_since` leaves at `_now` without drop or mark and without a call
     /// of [`Discipline::at_dequeue`]. `false` means that `at_dequeue` must be called.
     #[inline]

@@ -36,6 +36,7 @@ pub use adaptive_red::{AdaptiveRed, AdaptiveRedConfig};
 pub use average::Average;
 pub use codel::{CoDel, CoDelConfig};
 pub use custom::{Custom, CustomQueue, CustomQueueConfig, QueueModel, ReadQueue, Timer};
+pub(crate) use decision::LARGEST_BARE_PACKET;
 pub use decision::{Arrival, Backlog, Head, Level, Place, Plan, Ports, Verdict};
 pub use discipline::{BuiltIn, Discipline, QueueSettings};
 pub use drop_tail::DropTail;
@@ -198,6 +199,16 @@ impl Discipline for Queue {
 
     fn admits_below(&self, mtu: u32) -> u32 {
         queue!(self, q => q.admits_below(mtu))
+    }
+
+    #[inline]
+    fn packet_thresholds(&self) -> Option<[u32; 2]> {
+        queue!(self, q => q.packet_thresholds())
+    }
+
+    #[inline]
+    fn passes_below(&self) -> Span {
+        queue!(self, q => q.passes_below())
     }
 
     #[inline]

@@ -142,6 +142,16 @@ impl Discipline for StepMarking {
     }
 
     #[inline]
+    fn packet_thresholds(&self) -> Option<[u32; 2]> {
+        match (self.config.mark_from, self.config.limit) {
+            (Limit::Packets(from), Limit::Packets(limit)) => {
+                Some([from.min(limit), from.max(limit)])
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         let c = &self.config;
         match arrival.fits(c.limit) {
