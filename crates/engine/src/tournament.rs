@@ -340,8 +340,12 @@ impl Tournament {
         for source in 0..self.far_keys.len() {
             self.far_keys[source] = self.key(source as u32);
         }
+        let earliest = *self.far_keys.iter().min().expect("there are sources");
+        if earliest == Key::NEVER {
+            return;
+        }
+        self.base = earliest.0;
         self.nodes.words.fill(FAR);
-        self.base = self.far_keys.iter().min().expect("there are sources").0;
         for source in 0..self.far_keys.len() {
             let key = self.far_keys[source];
             if key.0 - self.base < self.horizon && key < Key::NEVER {
