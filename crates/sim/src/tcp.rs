@@ -123,6 +123,7 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
         self.network.send(from, packet, sack);
     }
 
+    #[inline]
     fn leaves_at(&self, ends: (HostId, HostId), hash: u16, dscp: u8) -> Time {
         self.network.fabric.leaves_at(ends, hash, dscp)
     }
