@@ -67,7 +67,7 @@ def test_a_result_of_link_mode_gives_its_errors_and_does_not_depend_on_threads(
     assert "latency_us.p99" not in metrics_in(links.summary)
     again = ew.run("first", out=tmp_path / "again", set={"fidelity": "links"}, threads=2)
     assert again.digest == links.digest
-    with pytest.raises(ew.ProblemsError, match="closed-loop"):
+    with pytest.raises(ew.ScenarioError, match="closed-loop"):
         ew.run("s2", out=tmp_path / "s2", set={"fidelity": "links"})
 
 
