@@ -123,6 +123,8 @@ fn closed_loops_and_settings_of_whole_fabrics_are_refused() {
     let said = problems(&(base.clone() + closed));
     assert!(said.contains("workload w is closed-loop") && said.contains("\"flow\""), "{said}");
     let once = closed.replace("parallel = 1\n", "");
+    let fetched = once.clone() + "request_bytes = '100 B'\n";
+    assert!(problems(&(base.clone() + &fetched)).contains("closed-loop"), "requests are refused");
     assert_eq!(scenario(&(base.clone() + &once)).workloads.len(), 1);
     let memory = "[fabric.shared_buffer]\nsize = '1 MB'\n";
     let said = problems(&(base.clone() + memory + &poisson(9)));

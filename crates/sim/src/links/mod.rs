@@ -16,6 +16,7 @@ use crate::approximate::{Approximate, LinkCounts};
 use crate::plan::Plan;
 use crate::progress::RunError;
 use crate::site::Site;
+use crate::wakes::{Executed, WakeUp};
 use delays::{Delays, join};
 use eastwest_engine::order::Key;
 use eastwest_engine::random::Stream;
@@ -162,8 +163,8 @@ impl LinksWorld {
                 break;
             }
             self.site.network.now = next.time();
-            let (workload, token) = self.site.drivers.wakes.pop().expect("the list has a wake-up");
-            self.tell(workload, Event::Wake { token });
+            let wake_up = self.site.drivers.wakes.pop().expect("the list has a wake-up");
+            self.tell(wake_up.workload, Event::Wake { token: wake_up.token });
             if told % EVENTS_PER_LOOK == 0 && !look(&mut self.site) {
                 return Err(RunError::Interrupted);
             }
@@ -323,7 +324,9 @@ impl LinksWorld {
     /// Notifies a workload of an event and executes the actions that the workload returns.
     fn tell(&mut self, workload: u16, event: Event) {
         let now = self.site.network.now;
-        for action in self.site.drivers.handle(workload, now, event) {
+        let mut actions = Vec::new();
+        self.site.drivers.handle(workload, now, event, &mut actions);
+        for action in actions {
             self.act(workload, action);
             if self.site.drivers.stuck.is_some() {
                 return; // the next actions may use a connection that could not be opened
@@ -335,7 +338,8 @@ impl LinksWorld {
         let now = self.site.network.now;
         match action {
             Action::Wake { at, token } => {
-                self.site.drivers.wakes.push(workload, at.max(now), token);
+                let wake_up = WakeUp { workload, token, executed: Executed::default() };
+                self.site.drivers.wakes.push(at.max(now), wake_up);
             }
             Action::Open { conn, client, server, class, cards } => {
                 self.open((workload, conn.0, class), (client, server), cards);

@@ -108,8 +108,9 @@ fn refused_by_links(c: &Scenario) -> Vec<(&'static str, &'static str)> {
 fn is_open_loop(kind: &WorkloadKind, cluster: &Cluster) -> bool {
     match kind {
         WorkloadKind::Poisson(_) | WorkloadKind::FlowList(_) => true,
+        WorkloadKind::AllToAll(c) if c.request_bytes > 0 => false,
         WorkloadKind::Stride(_) | WorkloadKind::Permutation(_) | WorkloadKind::AllToAll(_) => {
-            kind.build(cluster).is_ok_and(|w| w.listed_flows().is_some())
+            kind.build(cluster).is_ok_and(|w| w.local_flows().is_some())
         }
         _ => false,
     }
