@@ -290,7 +290,8 @@ impl Fabric {
     }
 
     /// Enqueues a packet of a host at the network card of the host.
-    #[inline]
+    // The function is inlined, so that the fields of the packet pass through registers.
+    #[inline(always)]
     pub fn send(
         &mut self,
         now: Time,
@@ -302,7 +303,18 @@ impl Fabric {
         self.tally.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
-        let mut handle = PacketHandle::new(slot, &packet);
+        self.enqueue_at_card(now, from, PacketHandle::new(slot, &packet), events);
+    }
+
+    /// Enqueues a packet that is in the pool at the network card of host `from`.
+    #[inline(never)]
+    fn enqueue_at_card(
+        &mut self,
+        now: Time,
+        from: HostId,
+        mut handle: PacketHandle,
+        events: &mut Tournament,
+    ) {
         let up = match self.cards {
             None => self.up[from.0 as usize],
             Some(_) => self.choose_card(from, &mut handle),

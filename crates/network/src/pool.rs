@@ -218,24 +218,30 @@ pub struct PacketPool {
 impl PacketPool {
     /// Stores a packet and returns its slot. Its SACK blocks must have been
     /// [stored](PacketPool::put_sack) before.
-    #[inline]
+    // The function is inlined, so that the fields of the packet pass through registers.
+    #[inline(always)]
     pub fn insert(&mut self, packet: &Packet) -> u32 {
         if packet.sack != NO_SACK {
             self.sacks[packet.sack as usize].ts_echo_us = packet.ts_echo_us;
         }
+        let stored = Stored::new(packet);
         match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = Stored::new(packet);
+                self.slots[slot as usize] = stored;
                 slot
             }
-            None => {
-                if self.slots.len() == self.slots.capacity() {
-                    memory::grow(&mut self.slots);
-                }
-                self.slots.push(Stored::new(packet));
-                (self.slots.len() - 1) as u32
-            }
+            None => self.insert_in_new_slot(stored),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_in_new_slot(&mut self, stored: Stored) -> u32 {
+        if self.slots.len() == self.slots.capacity() {
+            memory::grow(&mut self.slots);
+        }
+        self.slots.push(stored);
+        (self.slots.len() - 1) as u32
     }
 
     /// Returns the slot of the next packet that will be inserted.
