@@ -222,7 +222,7 @@ def test_a_damaged_run_is_made_again(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = Store(tmp_path)
 
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(store, "fill_folder", full)

@@ -1,8 +1,8 @@
 """Draws the newest record that compares Eastwest with other simulators in scenario S1.
 
-``python tools/speed_picture.py OUT`` draws two panels from ``benches/results/*-s1-s2-peers.json``:
-packet-hops per second of CPU time of every simulator, and the ratio of Eastwest to each other one,
-with the least and greatest of all rounds.
+``python tools/speed_picture.py OUT`` draws two panels from ``benches/results/*-peers.json``, which
+``eastwest bench --against … --json`` writes: packet-hops per second of CPU time of every simulator,
+and the ratio of Eastwest to each other one, with the least and greatest of all rounds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
 
 def main() -> int:
     """Draw the picture into the file in the arguments."""
-    record = json.loads(max(RESULTS.glob("*-s1-s2-peers.json")).read_text(encoding="utf-8"))
+    record = json.loads(max(RESULTS.glob("*-peers.json")).read_text(encoding="utf-8"))
     with style():
         picture.save(draw(record), Path(sys.argv[1]))
     return 0
@@ -34,7 +34,8 @@ def draw(record: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(9.8, 2.7), layout="constrained")
     speeds, ratios = figure.subplots(1, 2)
     rates: dict[str, list[float]] = {}
-    for run in record["s1"]:
+    # Records before 2026-11-29 have the runs as "s1".
+    for run in record["runs"] if "runs" in record else record["s1"]:
         rates.setdefault(run["simulator"], []).append(run["hops_per_cpu_s"] / 1e6)
     order = sorted(rates, key=lambda name: statistics.median(rates[name]))
     for place, name in enumerate(order):

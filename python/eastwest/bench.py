@@ -35,7 +35,8 @@ class Measurement(TypedDict):
 class BenchError(Exception):
     """Error of a benchmark; ``code`` is the exit code for the command.
 
-    The code is 2 for an unknown scenario, 3 if digests differ, otherwise the exit code of the run.
+    The code is 2 for an unknown scenario or for an error of another program, 3 if digests differ,
+    otherwise the exit code of the run.
     """
 
     def __init__(self, message: str, code: int) -> None:
@@ -63,25 +64,35 @@ def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -
     ]
 
 
+def path_of(name: str) -> Path:
+    """Return the file of a shipped scenario or of a path; raises ``BenchError`` without a file."""
+    path = shipped.find(name) or Path(name)
+    if not path.is_file():
+        raise BenchError(
+            f"no scenario {name!r}; shipped scenarios: {', '.join(shipped.names())}", 2
+        )
+    return path
+
+
+def command(path: Path, out: Path, settings: Sequence[str], threads: int = 1) -> list[str]:
+    """Return the command of one run with its result in the folder ``out``; it prints JSON."""
+    found = [sys.executable, "-m", "eastwest", "run", str(path), "--json", "--out", str(out)]
+    if threads > 1:
+        found += ["--threads", str(threads)]
+    for setting in settings:
+        found += ["--set", setting]
+    return found
+
+
 def measure(name: str, settings: Sequence[str] = (), threads: int = 1) -> Measurement:
     """Run a shipped scenario or a scenario file and return its wall time, CPU time and memory.
 
     Raises ``BenchError`` if the scenario does not exist or its run fails.
     """
-    found = shipped.find(name)
-    path = found or Path(name)
-    if not path.is_file():
-        raise BenchError(
-            f"no scenario {name!r}; shipped scenarios: {', '.join(shipped.names())}", 2
-        )
+    path = path_of(name)
     with Partial.scratch() as scratch:
-        command = [sys.executable, "-m", "eastwest", "run", str(path), "--json"]
-        command += ["--out", str(scratch.path / "result")]
-        if threads > 1:
-            command += ["--threads", str(threads)]
-        for setting in settings:
-            command += ["--set", setting]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        wanted = command(path, scratch.path / "result", settings, threads)
+        done = subprocess.run(wanted, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(f"the run of {name} failed:\n{done.stderr.strip()}", done.returncode)
     summary = json.loads(done.stdout)

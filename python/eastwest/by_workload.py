@@ -8,9 +8,9 @@ active: while one of its jobs, rounds, ranks or flows is in progress.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -18,8 +18,18 @@ from eastwest.exchanges import exchanges
 from eastwest.stats import percentile_of_ordered
 from eastwest.work_units import UNITS
 
+#: A result table in memory, or one whose rows are read when they are needed.
+Table = pl.DataFrame | pl.LazyFrame
+
 #: Names of the result tables from which the measures of workloads are computed.
 TABLES = ("flows", "jobs", "rounds", "transactions", "mpi_ranks")
+#: Columns of the table ``flows`` from which the measures are computed.
+FLOW_COLUMNS = frozenset(
+    (
+        "flow", "workload", "purpose", "connection", "tag", "src", "dst", "bytes",
+        "start_s", "finish_s", "fct_us", "retransmits", "timeouts",
+    )
+)  # fmt: skip
 
 #: Share of a run (0 to 1). A workload that is active for this share or more counts as active for
 #: the whole run, and there is no separate window for the time of its activity.
@@ -46,14 +56,19 @@ class Window:
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of ``frame`` whose ``start_s`` is in the window."""
-        start = pl.col("start_s")
-        inside = frame.filter((start >= self.from_s) & (start < self.until_s))
+        start = frame["start_s"]
+        inside = _rows(frame, (start >= self.from_s) & (start < self.until_s))
         if self.busy is None:
             return inside
         at = inside.sort("start_s").join_asof(
             self.busy, left_on="start_s", right_on="from_s", strategy="backward"
         )
-        return at.filter(start < pl.col("to_s"))
+        return at.filter(pl.col("start_s") < pl.col("to_s"))
+
+
+def _rows(frame: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """Return the rows of ``frame`` at which ``chosen`` is true; all rows without a query."""
+    return frame if chosen.all(ignore_nulls=False) else frame.filter(chosen)
 
 
 def busy(frame: pl.DataFrame) -> pl.DataFrame:
@@ -71,44 +86,70 @@ def busy(frame: pl.DataFrame) -> pl.DataFrame:
     return spans.drop("number")
 
 
-def units(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
+#: Columns of the frames that ``units`` returns.
+_COLUMNS = {
+    "workload": pl.String,
+    "purpose": pl.String,
+    "start_s": pl.Float64,
+    "finish_s": pl.Float64,
+    "took": pl.Float64,
+}
+
+
+_NO_UNITS = pl.DataFrame(schema=_COLUMNS)
+
+#: Columns of the table of each kind of unit from which ``units`` makes its frame.
+_NEEDED = {
+    "transactions": ("workload", "arrived_s", "finished_s", "response_us"),
+    "rounds": ("workload", "started_s", "finished_s"),
+    "jobs": ("workload", "submitted_s", "finished_s", "runtime_s"),
+    "ranks": ("workload", "finished_s"),
+    "flows": ("workload", "purpose", "start_s", "finish_s", "fct_us"),
+}
+
+
+def units(tables: Mapping[str, Table]) -> dict[str, pl.DataFrame]:
     """Return a frame for each kind of unit of work in ``UNITS``, by name: a row per finished unit.
 
     Columns: ``workload``, ``purpose`` (empty except for flows), ``start_s``, ``finish_s``, and
     ``took``: the duration, in µs where the measure of the unit has a name that ends with ``_us``,
     and in s for ``_s``. ``tables`` are the result tables that :data:`TABLES` names.
     """
-    started = tables["rounds"], tables["mpi_ranks"]
-    sources = {
-        "exchanges": exchanges(tables["flows"]),
-        "transactions": tables["transactions"],
-        "rounds": started[0].with_columns(took_s=pl.col("finished_s") - pl.col("started_s")),
-        "jobs": tables["jobs"],
-        # Ranks have no column for their start: they start with the run.
-        "ranks": started[1].with_columns(start_s=0.0, took_s=pl.col("finished_s")),
-        "flows": tables["flows"],
-    }
-    found = {}
-    for name, unit in UNITS.items():
-        purpose = pl.col("purpose") if name == "flows" else pl.lit("")
-        found[name] = (
-            sources[name]
-            .select(
-                "workload",
-                purpose.alias("purpose"),
-                pl.col(unit.start).alias("start_s"),
-                pl.col(unit.finish).alias("finish_s"),
-                pl.col(unit.took).alias("took"),
-            )
-            # In result folders of old formats, flows that did not end have rows, too.
-            .filter(pl.col("took").is_finite())
-            .collect()
-        )
-    return found
+    return {name: _units_of(name, tables) for name in UNITS}
+
+
+def _units_of(name: str, tables: Mapping[str, Table]) -> pl.DataFrame:
+    """Return the frame of one kind of unit of work, see ``units``."""
+    table = tables[{"exchanges": "flows", "ranks": "mpi_ranks"}.get(name, name)]
+    # A query of polars takes 0.1 to 0.3 ms. Most runs have one kind of unit, and a sweep has
+    # thousands of short runs, so tables in memory are read column by column, without a query.
+    if isinstance(table, pl.DataFrame) and (
+        table.is_empty() or (name == "exchanges" and not _has_requests(table))
+    ):
+        return _NO_UNITS.clone()
+    if name == "exchanges":
+        table = exchanges(table.lazy()).collect()
+    elif isinstance(table, pl.LazyFrame):
+        table = table.select(_NEEDED[name]).collect()
+    unit, count = UNITS[name], table.height
+    # Ranks have no column for their start: they start with the run.
+    start = pl.repeat(0.0, count, eager=True) if name == "ranks" else table[unit.start]
+    finish = table[unit.finish]
+    took = finish - start if name in {"rounds", "ranks"} else table[unit.took]
+    purpose = table["purpose"] if name == "flows" else pl.repeat("", count, eager=True)
+    columns_of = zip(_COLUMNS, (table["workload"], purpose, start, finish, took), strict=True)
+    found = pl.DataFrame([values.alias(column) for column, values in columns_of])
+    # In result folders of old formats, flows that did not end have rows, too.
+    return _rows(found, found["took"].is_finite())
+
+
+def _has_requests(flows: pl.DataFrame) -> bool:
+    """Whether some flow is a request: only then can there be exchanges."""
+    return bool((flows["purpose"] == "request").any())
 
 
 def measured(
-    tables: Mapping[str, pl.LazyFrame],
+    tables: Mapping[str, Table],
     simulated_s: float,
     window: Mapping[str, Any],
     warm_up_s: float = 0.0,
@@ -124,12 +165,16 @@ def measured(
     ``cool_down_s``, ``while``, ``purpose``. Units that start before ``warm_up_s`` do not count.
     """
     rows = units(tables)
-    active = _activity(rows)
+    own = _by_workload(rows)
+    active = _activity(own)
     chosen = _chosen(window, rows, simulated_s, warm_up_s)
     found: dict[str, Any] = {"workloads": {}, "while": {}}
     for name, (from_s, until_s) in active.items():
-        own = _of_workload(rows, name, chosen)
-        found["workloads"][name] = {"active_from_s": from_s, "active_until_s": until_s, **own}
+        found["workloads"][name] = {
+            "active_from_s": from_s,
+            "active_until_s": until_s,
+            **_of_workload(own[name], chosen),
+        }
     if len(active) < 2 or chosen.busy is not None:
         return found
     for other in active:
@@ -138,17 +183,40 @@ def measured(
             if not 0 < in_progress_s < _WHOLE_RUN * simulated_s:
                 continue
             during = replace(chosen, busy=times)
-            beside = {w: _of_workload(rows, w, during) for w in active if w != other}
+            beside = {w: _of_workload(own[w], during) for w in active if w != other}
             if any(beside.values()):
                 found["while"][label] = {w: values for w, values in beside.items() if values}
     return found
 
 
-def _activity(rows: Mapping[str, pl.DataFrame]) -> dict[str, tuple[float, float]]:
-    """Return by workload (time of its first start, time of its last end), in s."""
-    every = pl.concat([frame.select("workload", "start_s", "finish_s") for frame in rows.values()])
-    spans = every.group_by("workload").agg(pl.col("start_s").min(), pl.col("finish_s").max())
-    return {name: (first, last) for name, first, last in spans.sort("start_s", "workload").rows()}
+def _by_workload(rows: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, pl.DataFrame]]:
+    """Return the frames of each workload that has rows, by its name and the kind of unit."""
+    found: dict[str, dict[str, pl.DataFrame]] = {}
+    for kind, frame in rows.items():
+        if not frame.height:
+            continue
+        names = frame["workload"].unique().to_list()
+        for name in names:
+            part = frame if len(names) == 1 else frame.filter(pl.col("workload") == name)
+            found.setdefault(str(name), {})[kind] = part
+    return found
+
+
+def _activity(own: Mapping[str, Mapping[str, pl.DataFrame]]) -> dict[str, tuple[float, float]]:
+    """Return by workload (time of its first start, time of its last end), in s.
+
+    The workloads are in order of their first start. ``own`` has the frames of each workload.
+    """
+    found = {name: _span(frames.values()) for name, frames in own.items()}
+    return dict(sorted(found.items(), key=lambda each: (each[1][0], each[0])))
+
+
+def _span(frames: Collection[pl.DataFrame]) -> tuple[float, float]:
+    """Return the first start and the last end of the units in ``frames``, in s."""
+    return (
+        min(float(cast(float, frame["start_s"].min())) for frame in frames),
+        max(float(cast(float, frame["finish_s"].max())) for frame in frames),
+    )
 
 
 def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.DataFrame]:
@@ -201,24 +269,27 @@ def _chosen(
     return replace(chosen, busy=busy(in_progress))
 
 
-def _of_workload(rows: Mapping[str, pl.DataFrame], workload: str, window: Window) -> dict[str, Any]:
+def _of_workload(own: Mapping[str, pl.DataFrame], window: Window) -> dict[str, Any]:
     """Return the statistics of one workload in a window of time, by measure; empty without units.
 
-    ``rows`` are the frames that ``units`` returns. For jobs and rounds, the result also has
+    ``own`` has the workload's frames by kind of unit. For jobs and rounds, the result also has
     ``makespan_s``, the time from the first start to the last end.
     """
     found: dict[str, Any] = {}
     for name, unit in UNITS.items():
-        inside = window.of(rows[name].filter(pl.col("workload") == workload))
+        if name not in own:
+            continue
+        inside = window.of(own[name])
         if not inside.height:
             continue
         found[unit.name] = spread(inside["took"])
         if name == "flows":
-            for (purpose,), part in sorted(inside.group_by("purpose"), key=lambda each: each[0]):
-                if part.height < inside.height:
-                    found[f"{purpose}_fct_us"] = spread(part["took"])
+            for purpose in sorted(inside["purpose"].unique()):
+                part = inside["took"].filter(inside["purpose"] == purpose)
+                if len(part) < inside.height:
+                    found[f"{purpose}_fct_us"] = spread(part)
         if name in ("jobs", "rounds"):
-            first, last = inside.select(pl.col("start_s").min(), pl.col("finish_s").max()).row(0)
+            first, last = _span([inside])
             found["makespan_s"] = last - first
     return found
 

@@ -21,7 +21,9 @@ _SHARE = 0.01
 _MOST_OF_THE_RUN = 0.5
 
 
-def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | None) -> str | None:
+def few_flows(
+    flows: pl.DataFrame | pl.LazyFrame, started: float | None, simulated_s: float | None
+) -> str | None:
     """Return a sentence if only a few flows are in progress for over half of a run; else None.
 
     ``flows`` has the column ``finish_s`` of the table of flows. ``started`` is the number of flows
@@ -32,10 +34,13 @@ def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | N
 
     if started is None or not simulated_s or started < _LEAST:
         return None
-    ends = flows.select("finish_s").filter(pl.col("finish_s").is_finite())
+    if isinstance(flows, pl.LazyFrame):
+        flows = flows.select("finish_s").collect()
+    times = flows["finish_s"]
+    ends = times.filter(times.is_finite())
     few = max(2, int(_SHARE * started))
-    last = ends.top_k(few + 1, by="finish_s").collect()["finish_s"].sort(descending=True).to_list()
-    unfinished = int(started) - int(ends.select(pl.len()).collect().item())
+    last = sorted(ends.top_k(few + 1), reverse=True)
+    unfinished = int(started) - len(ends)
     if unfinished < 0 or not last:
         return None
     end_s = simulated_s if unfinished else last[0]

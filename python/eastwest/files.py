@@ -102,6 +102,10 @@ def polars_writes(path: Path) -> Iterator[None]:
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
+#: Maximum number of files that are forced to disk one by one: threads would cost more CPU time.
+_FEW = 3
+
+
 def sync_file(path: Path) -> None:
     """Force a file, or the list of entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -113,6 +117,11 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Force all files and folders below a folder to disk, and then the folder itself."""
-    with ThreadPoolExecutor(8) as pool:  # fsyncs at one time share commits of the file system
-        list(pool.map(sync_file, folder.rglob("*")))
+    paths = [*folder.rglob("*")]
+    if len(paths) <= _FEW:
+        for path in paths:
+            sync_file(path)
+    else:
+        with ThreadPoolExecutor(8) as pool:  # fsyncs at one time share commits of the file system
+            list(pool.map(sync_file, paths))
     sync_file(folder)

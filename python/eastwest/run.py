@@ -29,8 +29,7 @@ from eastwest.units import count, span
 from eastwest.work_units import first_unit, window_words
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from eastwest import by_workload
     from eastwest.mechanisms.load import Mechanism
 
 #: Value of a setting in the argument ``set``: a TOML value, or text as on the command line.
@@ -252,7 +251,7 @@ def measured(
     summary["notes"] += _of_mechanisms(summary)
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []
-    summary["notes"] += no_overlap.of_run(tables["flows"], summary, raw["scenario_toml"])
+    summary["notes"] += no_overlap.of_run(tables["flows"].lazy(), summary, raw["scenario_toml"])
     if "transactions" in source.text:
         from eastwest.observe.kept_account import of_run  # noqa: PLC0415  few runs have spans
 
@@ -284,21 +283,28 @@ def _of_window(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def _tables(raw: core.CoreResult, keeper: Keeper | None) -> dict[str, pl.LazyFrame]:
+def _tables(raw: core.CoreResult, keeper: Keeper | None) -> dict[str, by_workload.Table]:
     """Return the tables for measures of workloads, with the rows that a keeper has on disk."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     from eastwest import by_workload  # noqa: PLC0415
 
-    tables = {}
+    tables: dict[str, by_workload.Table] = {}
     for name in by_workload.TABLES:
-        first = [] if keeper is None else keeper.parts(name)
-        parts = [pl.scan_parquet(part, glob=False) for part in first]
-        tables[name] = pl.concat([*parts, frame(raw["tables"][name]).lazy()])
+        columns = raw["tables"][name]
+        if name == "flows":
+            columns = [each for each in columns if each[0] in by_workload.FLOW_COLUMNS]
+        last = tables[name] = frame(columns)
+        if first := [] if keeper is None else keeper.parts(name):
+            kept = [each[0] for each in columns]
+            parts = [pl.scan_parquet(part, glob=False).select(kept) for part in first]
+            tables[name] = pl.concat([*parts, last.lazy()])
     return tables
 
 
-def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) -> dict[str, Any]:
+def _by_workload(
+    tables: Mapping[str, by_workload.Table], summary: dict[str, Any]
+) -> dict[str, Any]:
     """Return the entries ``workloads`` and ``while`` of a summary: measures of each workload."""
     from eastwest import by_workload  # noqa: PLC0415  large: polars
 

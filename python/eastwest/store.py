@@ -171,7 +171,8 @@ class Store:
         kept = cast(core.CoreResult, {**raw, "attached": [], **dropped})
 
         def fill(partial: Path) -> None:
-            fill_folder(partial, kept, summary)
+            # Sweeps keep thousands of summaries, which programs read.
+            fill_folder(partial, kept, summary, indent=2 if tables else None)
             for name, content in (extra or {}).items():
                 (partial / name).write_bytes(content)
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,54 @@ def same(a: SweepResult, b: SweepResult) -> None:
         assert (a.path / f"{name}.parquet").read_bytes() == (
             b.path / f"{name}.parquet"
         ).read_bytes()
+
+
+def test_a_point_stops_when_its_limits_are_decided() -> None:
+    rule = {"until": "decided", "at_least": 4, "at_most": 40}
+    goal = {"flows.fct_us.mean": "< 100 s"}
+    sweep = {**SWEEP, "axis": [LIMITS], "seeds": rule, "goal": goal}
+    found = ew.sweep(sweep, out="out", jobs=0)
+    assert found.runs.height == 2 * 4
+    assert found.summary["goals"]["states"] == {"met": 2, "missed": 0, "undecided": 0}
+    values = found.runs["flows.fct_us.mean"].to_list()
+    middle = sum(values) / len(values)
+    close = ew.sweep(
+        {**sweep, "goal": {"flows.fct_us.mean": f"< {middle}"}}, out="close", store="b", jobs=2
+    )
+    assert close.runs.height > 2 * 4
+    counts = close.runs.group_by("point").len()["len"].to_list()
+    assert set(counts) <= set(close.summary["adaptive"]["looks"])
+    for at in close.summary["goals"]["points"]:
+        n = close.runs.filter(pl.col("point") == at["point"]).height
+        assert at["state"] != "undecided" or n == 40
+    same(close, ew.sweep({**sweep, "goal": {"flows.fct_us.mean": f"< {middle}"}}, out="c", jobs=0))
+
+
+def test_a_rule_until_decided_needs_a_limit() -> None:
+    rule = {"until": "decided"}
+    for goal in ({}, {"flows.fct_us.mean": "minimal"}):
+        with pytest.raises(InputError, match=r"seeds.until = \"decided\" needs a limit"):
+            ew.sweep({**SWEEP, "seeds": rule, "goal": goal}, out="out", jobs=0)
+
+
+def test_runs_of_one_process_are_those_of_processes_of_their_own() -> None:
+    """No state of a run, such as an empty table that is kept, reaches a run with other settings."""
+    hosts = {"path": "fabric.hosts", "values": [4, 7]}
+    kinds = {"path": "workload.bulk.bytes", "values": ["10 KB", "300 KB"]}
+    found = ew.sweep({**SWEEP, "axis": [hosts, kinds], "seeds": 2}, out="out", jobs=1)
+    assert found.runs["digest"].n_unique() == 8
+    code = "import sys, json, eastwest as ew; sets = json.loads(sys.argv[2]); "
+    code += "run = ew.run(sys.argv[1], sets, int(sys.argv[3]), out=sys.argv[4]); "
+    for row in found.runs.rows(named=True):
+        settings = {path: row[path] for path in ("fabric.hosts", "workload.bulk.bytes")}
+        out = f"alone-{row['point']}-{row['seed']}"
+        arguments = [TINY, json.dumps(settings), str(row["seed"]), out]
+        subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+        alone, ours = ew.load(out).summary, dict(found.run(row["point"], row["seed"]).summary)
+        for key in ("wall_s", "cpu_s", "peak_rss_mb", "set"):
+            alone.pop(key, None)
+            ours.pop(key, None)
+        assert ours == alone
 
 
 def test_every_point_runs_with_the_same_seeds(simulated: list[int | None]) -> None:
@@ -347,7 +396,10 @@ def test_processes_that_do_not_start_stop_the_sweep(monkeypatch: pytest.MonkeyPa
 def test_an_adaptive_rule_stops_when_the_interval_is_narrow() -> None:
     rule = {"metric": "flows.fct_us.mean", "half_width": "1 %", "at_least": 3, "at_most": 40}
     found = ew.sweep({**SWEEP, "seeds": rule}, out="out", jobs=2)
+    metric, level = "flows.fct_us.mean", found.summary["adaptive"]["level"]
     assert found.summary["adaptive"]["half_width"] == 0.01
+    assert level == pytest.approx(1 - 0.05 / 3)
+    assert found.summary["confidence"] == 0.95
     # The seeds that the points may use, in order.
     assert found.summary["seeds"] == list(range(1, 41))
     counts = []
@@ -355,9 +407,12 @@ def test_an_adaptive_rule_stops_when_the_interval_is_narrow() -> None:
         values = found.runs.filter(pl.col("point") == point)["flows.fct_us.mean"].to_list()
         counts.append(len(values))
         assert 3 <= len(values) <= 40
-        assert mean_interval(values).relative_half_width <= 0.01 or len(values) == 40
+        assert mean_interval(values, level).relative_half_width <= 0.01 or len(values) == 40
         if len(values) > 3:  # The interval was still too wide, so more seeds ran.
-            assert mean_interval(values[:3]).relative_half_width > 0.01
+            assert mean_interval(values[:3], level).relative_half_width > 0.01
+        # The printed intervals have the confidence that the rule needs.
+        row = found.points.filter((pl.col("point") == point) & (pl.col("metric") == metric))
+        assert row["low"].item() == mean_interval(values, level).low
         seeds = found.runs.filter(pl.col("point") == point)["seed"].to_list()
         assert seeds == list(range(1, len(values) + 1))
     assert max(counts) > 3
@@ -413,12 +468,12 @@ def test_a_full_disk_stops_the_sweep_and_it_goes_on_later(monkeypatch: pytest.Mo
     real = results.fill_folder
     written: list[Path] = []
 
-    def fill(folder: Path, *rest: Any) -> None:
+    def fill(folder: Path, *rest: Any, **named: Any) -> None:
         if len(written) == 5:
             (folder / "summary.json").write_text('{"cut')
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         written.append(folder)
-        real(folder, *rest)
+        real(folder, *rest, **named)
 
     monkeypatch.setattr(store, "fill_folder", fill)
     with pytest.raises(SweepStoppedError, match=r"No space left.*5 of"):

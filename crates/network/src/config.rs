@@ -55,6 +55,9 @@ pub struct FabricConfig {
     /// Whether switch ports write [telemetry](crate::telemetry) into packets. Ports of switches are
     /// then two-event ports, which know their queue when they begin to send a packet.
     pub telemetry: bool,
+    /// Whether NICs of hosts read the queues of their ports between the events of the link (RoCEv2).
+    /// Host ports with several queues are then two-event ports.
+    pub nics_read_queues: bool,
     /// Ports in `measure.ports`, which record arrivals, queue lengths and waiting times.
     pub measured: PortSet,
 }

@@ -441,8 +441,8 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     fn record_deferred_drops(&mut self, link: u32) {
-        for (at, handle) in self.links[link as usize].take_deferred_drops() {
-            let lost = self.remove_lost(at, link, handle, Cause::Sojourn);
+        for (at, handle, cause) in self.links[link as usize].take_deferred_drops() {
+            let lost = self.remove_lost(at, link, handle, cause);
             self.losses.note(lost);
         }
     }
@@ -796,14 +796,14 @@ fn link_spec(
     let target = queue.target(cable.rate, config.mtu + config.framing);
     let class = config.energy.of_link(from.min(to) < graph.hosts);
     let sleep = class.sleeping(cable.rate, target);
-    let at_dequeue = queue.decides_at_dequeue();
+    let several = !classes.is_empty() || !queue.is_one_fifo();
+    let at_dequeue = several || queue.decides_at_dequeue();
     let two_event = config.reference_ports
         || shared
         || (config.telemetry && from >= graph.hosts)
         || config.dcb.is_on()
         || measured
-        || !classes.is_empty()
-        || !queue.is_one_fifo()
+        || (several && from < graph.hosts && (config.nics_read_queues || config.telemetry))
         || (sleep.is_some() && (at_dequeue || class.both))
         || ((sleep.is_some() || at_dequeue) && observed);
     let mode = match (two_event, at_dequeue) {

@@ -9,11 +9,11 @@
 //!   queue and decisions at enqueue.
 //! * [`Mode::Lazy`]: departures are decided as of the time when they are due, but only computed
 //!   when the port is next used. There is one event per packet and link. This mode serves ports
-//!   with one FIFO queue and decisions at dequeue.
+//!   with decisions at dequeue, with traffic classes or with several queues.
 //! * [`Mode::TwoEvent`]: packets are in queues, and an event ends every transmission. This mode
-//!   serves all other ports: ports with traffic classes, pauses, several queues, or sleep with
-//!   decisions at dequeue. This mode is also the reference: in the other modes, every packet must
-//!   have the same departure, marks and drops.
+//!   serves all other ports: ports with pauses, shared buffers or measurements, and lazy ports that
+//!   sleep, have faults or are read by the routing. This mode is also the reference: in the other
+//!   modes, every packet must have the same departure, marks and drops.
 //!
 //! If the scenario has faults for the link, the rules in `fault_state` also apply, in every mode.
 //!
@@ -100,10 +100,10 @@ pub enum Outcome {
     LeftToFabric,
 }
 
-/// Packets that a discipline has dropped at dequeue, each with the time of its drop; at least one
-/// packet. Used by lazy ports (departures decided at dequeue).
+/// Packets that a discipline has dropped at dequeue, each with the time and the
+/// cause of its drop; at least one packet. Used by lazy ports (departures decided at dequeue).
 #[derive(Default, Serialize, Deserialize)]
-struct DeferredDrops(Vec<(Time, PacketHandle)>);
+struct DeferredDrops(Vec<(Time, PacketHandle, Cause)>);
 
 /// State of a port in a fabric that is simulated in several parts (threads), see [`partitioned`].
 #[derive(Default, Serialize, Deserialize)]
@@ -170,7 +170,8 @@ pub struct Link {
     /// arrive in other parts of a partitioned fabric.
     tracks_started: bool,
 
-    /// Queues of a port in mode `TwoEvent`; `None` in other modes.
+    /// Queues of a port in mode `TwoEvent`, or in mode `Lazy` with several queues (traffic classes,
+    /// or a discipline without FIFO order); otherwise `None`.
     pub(crate) queues: Option<Box<PortQueues>>,
     /// Queue discipline of a port in mode `Eager` or `Lazy`.
     queue: Queue,
@@ -237,7 +238,7 @@ pub struct LinkSpec {
     pub jitter_seed: u64,
     /// Mode of the output port.
     pub mode: Mode,
-    /// Traffic classes, each with its own queue. Classes need a port in [`Mode::TwoEvent`].
+    /// Traffic classes, each with its own queue. A port with classes cannot have [`Mode::Eager`].
     pub classes: Vec<PortClass>,
     /// Whether the port records histograms of queue lengths and waiting times. Histograms need a
     /// port in [`Mode::TwoEvent`].
@@ -259,18 +260,14 @@ impl Link {
     /// Returns a link without packets, with the given parameters.
     pub fn new(mut spec: LinkSpec) -> Link {
         let (two_event, lazy) = (spec.mode == Mode::TwoEvent, spec.mode == Mode::Lazy);
-        assert!(spec.classes.is_empty() || two_event, "traffic classes need mode TwoEvent");
+        let eager = spec.mode == Mode::Eager;
+        assert!(spec.classes.is_empty() || !eager, "traffic classes cannot have mode Eager");
         assert!(spec.shared.is_none() || two_event, "a shared buffer needs mode TwoEvent");
         assert!(!spec.measured || two_event, "a measured port needs mode TwoEvent");
         assert!(spec.sleep.is_none() || !lazy, "a port in mode Lazy cannot sleep");
-        let eager = spec.mode == Mode::Eager;
         assert!(
             !eager || !spec.queue.decides_at_dequeue(),
             "a discipline that decides at dequeue cannot have mode Eager"
-        );
-        assert!(
-            !lazy || spec.queue.is_one_fifo(),
-            "a discipline without FIFO order needs mode TwoEvent"
         );
         let place = Place {
             rate: spec.cable.rate,
@@ -279,7 +276,8 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let queues = two_event.then(|| {
+        let several = !spec.classes.is_empty() || !spec.queue.is_one_fifo();
+        let queues = (two_event || (lazy && several)).then(|| {
             let dcb = spec.dcb.take();
             PortQueues::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), dcb)
         });
@@ -536,7 +534,10 @@ impl Link {
         pool: &mut PacketPool,
     ) -> Outcome {
         if self.queues.is_some() {
-            return self.enqueue_two_event(now, handle, pool);
+            return match self.lazy {
+                true => self.enqueue_lazy_queues(now, handle, pool),
+                false => self.enqueue_two_event(now, handle, pool),
+            };
         }
         if self.partitioned.is_some() {
             return Outcome::LeftToFabric;
@@ -696,7 +697,7 @@ impl Link {
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // Ports in mode `Lazy`, and eager ones that count started packets, also have only arrivals
         // as events.
-        if !(self.eager_fast_path || self.eager_sees_all)
+        if !(self.eager_fast_path || self.eager_sees_all || self.lazy)
             && (self.queues.is_some() || self.fault_state.is_some())
         {
             return self.next_key_slow_path(now);
@@ -760,13 +761,13 @@ impl Link {
     /// transmission, and packets in the buffer of a sleeping link layer, do not count. A lazy port
     /// must have computed its departures before ([`Link::settle`]).
     pub fn queue(&self, now: Time) -> (u32, u64) {
-        if self.lazy {
-            let waits = self.not_started();
-            return (waits.packets as u32, waits.bytes);
-        }
         if let Some(q) = &self.queues {
             let backlog = q.backlog();
             return (backlog.packets as u32, backlog.bytes);
+        }
+        if self.lazy {
+            let waits = self.not_started();
+            return (waits.packets as u32, waits.bytes);
         }
         if self.fault_state.is_some() {
             let (waiting, bytes, _) = self.count_waiting(now);

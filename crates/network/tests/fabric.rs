@@ -39,6 +39,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         processing_jitter: Span::from_us(12),
         reference_ports: false,
         telemetry: false,
+        nics_read_queues: false,
         faults: Vec::new(),
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! * `short`, `x10`, `reference`, `capture`: variants of the run;
 //! * `classic` or `linux`: this profile of TCP, with an ACK for each segment;
-//! * `step`, `red`, `red-silent`, `red-now`, `pie` or `codel`: this queue discipline at all ports;
+//! * `step`, `red`, `red-silent`, `red-now`, `pie`, `codel` or `fq-codel`: this queue discipline at
+//!   all ports;
 //! * `eee` or `coalescing`: links that sleep;
 //! * `pfc` and `qcn`: data-centre bridging at all ports.
 
@@ -15,7 +16,7 @@ use eastwest_network::energy::{
     AlwaysOn, ClassEnergy, Coalescing, EnergyConfig, LinkPolicy, Standard,
 };
 use eastwest_network::queue::{
-    CoDelConfig, DropTail, Level, PieConfig, Protection, QueueConfig, RedConfig, Signal, Spread,
+    CoDelConfig, DropTail, FqCoDelConfig, Level, PieConfig, Protection, QueueConfig, RedConfig, Signal, Spread,
     StepMarkingConfig,
 };
 use eastwest_network::routing::{Ecmp, EqualPaths, RoutingConfig};
@@ -173,9 +174,13 @@ fn queue(args: &[String]) -> QueueConfig {
             signal,
             limit,
         })
-    } else if named("codel") {
+    } else if named("codel") || named("fq-codel") {
         let (target, interval) = (Span::from_us(500), Span::from_ms(10));
-        QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit })
+        let codel = CoDelConfig { target, interval, signal, limit };
+        match named("codel") {
+            true => QueueConfig::CoDel(codel),
+            false => QueueConfig::FqCoDel(FqCoDelConfig { flows: 1024, quantum: 1500, codel }),
+        }
     } else {
         QueueConfig::DropTail(DropTail(limit))
     }
@@ -236,6 +241,7 @@ fn main() {
             processing_jitter: Span::from_us(12),
             reference_ports: reference,
             telemetry: false,
+            nics_read_queues: false,
             faults: Vec::new(),
         },
         switch_power: SwitchPower::default(),

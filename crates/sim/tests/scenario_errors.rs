@@ -276,12 +276,12 @@ fn impossible_fabrics_are_refused_with_the_reason() {
         (
             "kind='fat-tree'\nk=256\nhosts_per_edge=100000\nhost_rate='1 \
           Gbit/s'\nuplink_rate='1 Gbit/s'",
-            "at most 1000000 are allowed",
+            "at most 2000000 are allowed",
         ),
         (
             "leaves=1000000\nhosts_per_leaf=1000000\nspines=1\nhost_rate='1 \
           Gbit/s'\nuplink_rate='1 Gbit/s'",
-            "at most 1000000 are allowed",
+            "at most 2000000 are allowed",
         ),
         (
             "kind='star'\nhosts=4\nhost_rate='1 \

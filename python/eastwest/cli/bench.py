@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import statistics
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from eastwest import bench as standard
-from eastwest.cli.guard import errors, guarded
-from eastwest.cli.options import JsonArrayOption, SetOption
+from eastwest import peers
+from eastwest.cli.guard import errors, fail, guarded
+from eastwest.cli.options import SetOption
 from eastwest.cli.screen import console, headed
 from eastwest.cli.simulate import overrides
 from eastwest.units import clean, span
@@ -34,25 +38,128 @@ def bench(
             "alternating; shows the medians.",
         ),
     ] = 1,
-    as_json: JsonArrayOption = False,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PROGRAM",
+            help="Compare with another program, which simulates an equal load: its name, and its "
+            "command line, which is run without a shell; may be repeated.",
+        ),
+    ] = None,
+    counting: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PROGRAM",
+            help="Run this command once before; it prints hops=N, the packet-hops of the program "
+            "NAME of --against. For programs that are slower when they count.",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=peers.MOST_ROUNDS,
+            help="Rounds of --against: in each, every program runs once.",
+        ),
+    ] = 3,
+    limit_s: Annotated[
+        float,
+        typer.Option(
+            min=1, max=1e6, help="Wall time in s after which a run of --against is stopped."
+        ),
+    ] = peers.LIMIT_S,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON array, or with --against one JSON object, and nothing else.",
+        ),
+    ] = False,
 ) -> None:
-    """Measure the standard performance scenarios, each in a new process."""
+    """Measure the standard performance scenarios, each in a new process.
+
+    With --against, compare the speed of Eastwest with other simulators.
+    """
     overrides("", settings)
+    if against or counting:
+        if threads > 1 or len(names or []) > 1:
+            fail("--against compares one scenario on one thread")
+        with _told():
+            _compare(
+                (names or ["S1"])[0], settings or [], against, counting, rounds, limit_s, as_json
+            )
+        return
     rows: list[standard.Measurement] = []
     for name in names or ["S1"]:
-        try:
+        with _told():
             if threads == 1:
                 rows.append(standard.measure(name, settings or []))
             else:
                 rows += standard.compare(name, settings or [], threads)
-        except standard.BenchError as error:
-            lines = [clean(line, 400) for line in str(error).splitlines()[:20]]
-            errors().print("\n".join([f"eastwest: {lines[0]}", *lines[1:]]), markup=False)
-            raise typer.Exit(error.code) from None
     if as_json:
         typer.echo(json.dumps(rows))
         return
     _show(rows, threads)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Print the message of a ``BenchError``, and exit with its code."""
+    try:
+        yield
+    except standard.BenchError as error:
+        lines = [clean(line, 400) for line in str(error).splitlines()[:20]]
+        errors().print("\n".join([f"eastwest: {lines[0]}", *lines[1:]]), markup=False)
+        raise typer.Exit(error.code) from None
+
+
+def _compare(
+    name: str,
+    settings: list[str],
+    against: list[str] | None,
+    counting: list[str] | None,
+    rounds: int,
+    limit_s: float,
+    as_json: bool,
+) -> None:
+    """Compare Eastwest with other programs, and print the ratios."""
+    read = peers.Peer.read
+    found = peers.compare(
+        name,
+        settings,
+        [read(each) for each in against or []],
+        counting=[read(each) for each in counting or []],
+        rounds=rounds,
+        limit_s=limit_s,
+        say=lambda line: errors().print(clean(line, 200), markup=False),
+    )
+    if as_json:
+        typer.echo(json.dumps(peers.record(found, settings), ensure_ascii=False))
+        return
+    headings = ("against", "Eastwest", "the other", "times as fast", "whole process")
+    table = headed(*headings, left=1, gap=2)
+    for each in found:
+        whole = not each.separates
+        rates = [statistics.median(each.rates(which, whole)) / 1e6 for which in (0, 1)]
+        table.add_row(
+            clean(each.peer.name, 24),
+            *(f"{rate:.3g} M" for rate in rates),
+            "" if whole else _spread(each.ratios(whole)),
+            _spread(each.ratios(whole=True)),
+        )
+    screen = console()
+    screen.print(table)
+    screen.print(
+        "Packet-hops per second of CPU time: medians; ratios: median (least–greatest).",
+        markup=False,
+    )
+    for line in dict.fromkeys(line for each in found for line in peers.sentences(each)):
+        screen.print(line, markup=False)
+
+
+def _spread(ratios: dict[str, float]) -> str:
+    """Return median, least and greatest ratio as text."""
+    return f"{ratios['median']:.3g} ({ratios['min']:.3g}–{ratios['max']:.3g})"
 
 
 def _show(rows: list[standard.Measurement], threads: int) -> None:

@@ -13,14 +13,14 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest import core, stats
 from eastwest.errors import InputError, did_you_mean, in_one_line
 from eastwest.goals.evaluate import Outcome, of_sweep
-from eastwest.goals.form import of_scenario
+from eastwest.goals.form import Goals, of_scenario
 from eastwest.mechanisms.load import Recipe
 from eastwest.reader import meant
 from eastwest.results import Result
@@ -70,8 +70,8 @@ class Point:
     target: int = 0
     #: Number of seeds of the point that are started and not finished.
     open: int = 0
-    #: Values of the adaptive rule's metric, one for each finished run; empty without a rule.
-    metric: list[float] = field(default_factory=list)
+    #: Values of the metrics of the adaptive rule, one for each finished run, by name.
+    watched: dict[str, list[float]] = field(default_factory=dict)
 
 
 class Driver(Executor[Point]):
@@ -115,6 +115,19 @@ class Driver(Executor[Point]):
         self.failures: list[dict[str, Any]] = []
         self._ripe: deque[Point] = deque()
         self.outlook = Outlook(store, family(source), self.pool)
+        self.goals = self._read_goals()
+        rule = spec.adaptive
+        #: Limits that the adaptive rule decides; empty for a rule with a metric.
+        self._limits = self.goals.limits if rule is not None and rule.until else ()
+        #: Names of the metrics of the adaptive rule.
+        self._watched = [limit.metric for limit in self._limits]
+        if rule is not None and rule.metric:
+            self._watched = [rule.metric]
+        elif rule is not None and not self._limits:
+            raise InputError(
+                'seeds.until = "decided" needs a limit: add one to [goal], such as '
+                '"flows.fct_us.p99" = "< 10 ms"'
+            )
 
     def run(self, out: Path) -> SweepResult:
         """Run the whole sweep, write its result folder ``out`` and return this folder.
@@ -295,13 +308,13 @@ class Driver(Executor[Point]):
             self.outlook.knowledge.learn(
                 run.plan.identity, summary["wall_s"], summary["peak_rss_mb"]
             )
-        rule = self.spec.adaptive
-        if rule is not None:
-            if self.done == 1 and rule.metric not in metrics:
-                hint = meant(rule.metric, sorted(metrics))
-                raise InputError(f"seeds.metric: runs have no metric {rule.metric!r}; {hint}")
-            if rule.metric in metrics:
-                point.metric.append(metrics[rule.metric])
+        for name in self._watched:
+            metric = full(name, metrics)
+            if self.done == 1 and metric not in metrics and not self._limits:
+                hint = meant(name, sorted(metrics))
+                raise InputError(f"seeds.metric: runs have no metric {name!r}; {hint}")
+            if metric in metrics:
+                point.watched.setdefault(name, []).append(metrics[metric])
         self._settle(point)
 
     def _fail(self, point: Point, seed: int, key: str, message: str) -> None:
@@ -329,19 +342,20 @@ class Driver(Executor[Point]):
             self._ripe.append(point)
 
     def _add_seeds(self, point: Point) -> None:
-        """Start more seeds of a point if the interval of its metric is wider than the rule allows.
+        """Start the seeds of a point up to its next look, if the adaptive rule asks for more.
 
-        The number of seeds is the number that the interval is expected to need, up to the maximum.
+        A point without values of a metric of the rule gets no more seeds.
         """
-        rule = self.spec.adaptive
-        if rule is None or not point.metric:
+        rule, values = self.spec.adaptive, point.watched
+        if rule is None or any(name not in values for name in self._watched):
             return
-        interval = stats.mean_interval(point.metric, self.spec.confidence)
-        if interval.relative_half_width <= rule.half_width:
-            return
-        wanted = stats.runs_needed(interval, rule.half_width, len(self.spec.seeds))
-        more = max(1, wanted - interval.n)
-        point.target = min(len(self.spec.seeds), point.given + more)
+        confidence = self.spec.confidence
+        if rule.metric:
+            more = rule.next_for_mean(values[rule.metric], point.given, confidence)
+        else:
+            limits = [(limit, values[limit.metric]) for limit in self._limits]
+            more = rule.next_for_limits(limits, point.given, confidence)
+        point.target = more or point.given
         while point.given < point.target:
             self._start_next_seed(point)
 
@@ -364,8 +378,8 @@ class Driver(Executor[Point]):
         }
         tables = {
             "runs": runs_table(settings, rows),
-            "points": points_table(settings, rows, spec.confidence, outcome),
-            "comparisons": comparisons_table(settings, rows, spec.baseline_point, spec.confidence),
+            "points": points_table(settings, rows, spec.level, outcome),
+            "comparisons": comparisons_table(settings, rows, spec.baseline_point, spec.level),
             "costs": costs,
         }
         return write_folder(out, texts, tables)
@@ -373,19 +387,21 @@ class Driver(Executor[Point]):
     def _outcome(self, rows: pl.DataFrame) -> Outcome | None:
         """Return the comparison of all points with the goals; None without goals or runs.
 
-        ``rows`` is the frame of all runs. Without goals in the sweep file, the goals of the
-        scenario are used.
+        ``rows`` is the frame of all runs.
         """
-        spec = self.spec
-        goals = spec.goals
-        if goals is None:
-            goals = of_scenario(self.source, overrides(spec, spec.at(0)))
+        spec, goals = self.spec, self.goals
         if not goals or not rows.height:
             return None
         there = metric_names(rows)
         wanted = dict.fromkeys(full(measure, there) for measure in goals.measures)
         runs = runs_by_point(rows, [metric for metric in wanted if metric in there])
-        return of_sweep(goals, runs, spec.baseline_point, spec.confidence, there)
+        return of_sweep(goals, runs, spec.baseline_point, spec.level, there)
+
+    def _read_goals(self) -> Goals:
+        """Return the goals of the sweep file; without goals in it, those of the scenario."""
+        if self.spec.goals is not None:
+            return self.spec.goals
+        return of_scenario(self.source, overrides(self.spec, self.spec.at(0)))
 
     def _summary(self, wall_s: float, complete: bool, outcome: Outcome | None) -> dict[str, Any]:
         spec, known = self.spec, self.outlook.knowledge
@@ -409,7 +425,7 @@ class Driver(Executor[Point]):
             "show": list(spec.show),
             "settings": spec.settings,
             "seeds": list(spec.seeds),
-            "adaptive": None if rule is None else asdict(rule),
+            "adaptive": None if rule is None else rule.as_json(spec.confidence),
             "warm_up_s": spec.warm_up_ps / 1e12,
             "warm_up_metrics": list(WARMED) if spec.warm_up_ps else [],
             "confidence": spec.confidence,

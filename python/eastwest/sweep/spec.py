@@ -21,6 +21,7 @@ from eastwest.reader import Table, flat, listed, read_file
 from eastwest.stats import CONFIDENCE
 from eastwest.sweep.axes import KEYS as AXIS_KEYS
 from eastwest.sweep.axes import MOST_VALUES, Rows, Span, form_of
+from eastwest.sweep.sequential import DECIDED, Adaptive
 from eastwest.sweep.tables import CASE, read_summary
 from eastwest.sweep.values import Bound, between, labels, sample, toml
 from eastwest.sweep.values import text as as_text
@@ -44,7 +45,7 @@ _KEYS = (
     "confidence", "show", "goal",
 )  # fmt: skip
 _SAMPLE_KEYS = ("kind", "count", "seed")
-_SEEDS_KEYS = ("first", "count", "metric", "half_width", "at_least", "at_most")
+_SEEDS_KEYS = ("first", "count", "metric", "half_width", "until", "at_least", "at_most")
 
 
 @dataclass(frozen=True)
@@ -55,20 +56,6 @@ class Axis:
     values: Rows
     #: Names of the steps in tables and pictures; empty if they have no names.
     names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Adaptive:
-    """Rule that adds seeds to a point until the confidence interval of a mean is narrow enough.
-
-    ``metric`` is the path of the metric; ``at_least`` and ``at_most`` are numbers of seeds.
-    """
-
-    metric: str
-    #: Wanted half-width of the confidence interval, as a share of the mean.
-    half_width: float
-    at_least: int
-    at_most: int
 
 
 @dataclass(frozen=True)
@@ -102,6 +89,11 @@ class Spec:
     def count(self) -> int:
         """Number of points of the sweep: combinations of the values of all axes."""
         return math.prod(len(axis.values) for axis in self.axes)
+
+    @property
+    def level(self) -> float:
+        """Confidence with which each interval is computed; higher with an adaptive rule."""
+        return self.adaptive.level(self.confidence) if self.adaptive else self.confidence
 
     @property
     def first_seeds(self) -> int:
@@ -422,21 +414,32 @@ def _seeds(table: Table) -> tuple[tuple[int, ...], Adaptive | None]:
     rule = table.table("seeds")
     rule.keys(_SEEDS_KEYS)
     first = rule.integer("first", 1, 0, 2**62)
-    if "metric" not in rule:
+    if "metric" not in rule and "until" not in rule:
         for key in ("half_width", "at_least", "at_most"):
             if key in rule:
-                rule.wrong(key, rule.get(key), "is allowed only together with the key metric")
+                rule.wrong(
+                    key, rule.get(key), "is allowed only together with the key metric or until"
+                )
         count = rule.integer("count", None, 1, MOST_VALUES)
         return tuple(range(first, first + count)), None
     if "count" in rule:
         rule.wrong(
-            "count", rule.get("count"), "is not allowed with metric: use at_least and at_most"
+            "count", rule.get("count"), "is not allowed with a rule: use at_least and at_most"
         )
-    metric = rule.text("metric", wanted='a metric, such as "flows.fct_us.p99"')
-    half_width = rule.number("half_width", 0.05, 1e-6, 1.0)
-    at_least = rule.integer("at_least", 5, 2, 100_000)
+    metric, half_width, until = "", 0.0, ""
+    if "until" in rule:
+        until = rule.text("until", wanted=f'"{DECIDED}"')
+        if until != DECIDED:
+            rule.wrong("until", until, f'must be "{DECIDED}": until each limit is met or missed')
+        for key in ("metric", "half_width"):
+            if key in rule:
+                rule.wrong(key, rule.get(key), "is not allowed together with until")
+    else:
+        metric = rule.text("metric", wanted='a metric, such as "flows.fct_us.p99"')
+        half_width = rule.number("half_width", 0.05, 1e-6, 1.0)
+    at_least = rule.integer("at_least", 6 if until else 5, 2, 100_000)
     at_most = rule.integer("at_most", 50, 2, 100_000)
     if at_most < at_least:
         rule.wrong("at_most", at_most, f"must not be less than at_least, {at_least}")
     seeds = tuple(range(first, first + at_most))
-    return seeds, Adaptive(metric, half_width, at_least, max(at_most, at_least))
+    return seeds, Adaptive(metric, half_width, at_least, max(at_most, at_least), until)

@@ -1,5 +1,6 @@
-//! Queues of a two-event port (a port with an event at the end of each transmission): one queue for
-//! each traffic class, and the scheduler that chooses among them.
+//! Queues of a two-event port (a port with an event at the end of each transmission), or of a lazy
+//! port with several queues: one queue for each traffic class, and the scheduler that chooses among
+//! them.
 //!
 //! Strict classes are served first, in the order of their numbers. The other classes share the
 //! remaining bandwidth by weight with deficit round robin (Shreedhar and Varghese 1995) in the form
@@ -56,8 +57,8 @@ struct Class {
     deficit: i64,
 }
 
-/// All queues of a two-event port (a port with an event at the end of each transmission). The first
-/// fields are accessed for every packet.
+/// All queues of a two-event port (a port with an event at the end of each transmission), or of a
+/// lazy port with several queues. The first fields are accessed for every packet.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PortQueues {
@@ -225,6 +226,23 @@ impl PortQueues {
         self.classes[usize::from(class)].queue.backlog()
     }
 
+    /// Returns the queues of a port with FQ-CoDel, one traffic class and no shared buffer, and the
+    /// list of dropped packets; `None` at other ports.
+    #[inline]
+    pub fn flow_queues(&mut self) -> Option<(&mut FqCoDel, &mut Vec<(PacketHandle, Cause)>)> {
+        match self.classes.as_mut_slice() {
+            [Class { queue: ClassQueue::Flows(flows), .. }] if self.shared.is_none() => {
+                Some((flows, &mut self.dropped))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a packet is queued, outside the buffer of the link layer.
+    pub fn waits(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.backlog().packets > 0)
+    }
+
     /// Returns number and IP bytes of the queued packets of all classes, without the buffer of the
     /// link layer.
     pub fn backlog(&self) -> Backlog {
@@ -263,29 +281,46 @@ impl PortQueues {
         mut arrival: Arrival,
         pool: &PacketPool,
     ) -> Admission {
-        let class = self.class_of(arrival.packet.dscp());
-        let queue = &mut self.classes[usize::from(class)].queue;
-        let before = queue.backlog().bytes;
-        let admission = match &self.shared {
-            Some(shared) if !arrival.idle() && !shared.admits(before, arrival.ip_len) => {
-                let ClassQueue::Trimming(trimming) = queue else {
-                    return Admission::Dropped(Cause::SharedBuffer);
-                };
-                let admits = |queued, bytes| shared.admits(queued, bytes);
-                let handle = handle.arriving(arrival.now);
-                trimming.push_without_memory(handle, &arrival, admits).into()
+        let queue = match self.classes.as_mut_slice() {
+            [class] => &mut class.queue,
+            classes => {
+                let number = self.class_of[usize::from(arrival.packet.dscp() & 63)];
+                &mut classes[usize::from(number)].queue
             }
-            _ => queue.push(handle, &mut arrival, pool, &mut self.dropped),
         };
-        if let Some(shared) = &self.shared {
-            shared.changed(before, queue.backlog().bytes);
-        }
+        let Some(shared) = &self.shared else {
+            return queue.push(handle, &mut arrival, pool, &mut self.dropped);
+        };
+        let before = queue.backlog().bytes;
+        let admission = if !arrival.idle() && !shared.admits(before, arrival.ip_len) {
+            let ClassQueue::Trimming(trimming) = queue else {
+                return Admission::Dropped(Cause::SharedBuffer);
+            };
+            let admits = |queued, bytes| shared.admits(queued, bytes);
+            let handle = handle.arriving(arrival.now);
+            trimming.push_without_memory(handle, &arrival, admits).into()
+        } else {
+            queue.push(handle, &mut arrival, pool, &mut self.dropped)
+        };
+        shared.changed(before, queue.backlog().bytes);
         admission
     }
 
     /// Removes and returns the next packet to be sent, and whether it must be marked with CE;
     /// `None` if no packet is queued.
     pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(PacketHandle, bool)> {
+        if self.shared.is_none()
+            && let [class] = self.classes.as_mut_slice()
+        {
+            // A discipline may drop all packets.
+            while class.queue.backlog().packets > 0 {
+                let next = class.queue.pop(now, pool, &mut self.dropped);
+                if next.is_some() {
+                    return next;
+                }
+            }
+            return None;
+        }
         while let Some(number) = self.next_class(|class| class.queue.backlog().packets > 0) {
             let class = &mut self.classes[number];
             let before = class.queue.backlog().bytes;
@@ -515,8 +550,7 @@ impl ClassQueue {
                 Admission::Admitted { mark: verdict == Verdict::Mark }
             }
             ClassQueue::Flows(flows) => {
-                let out = flows.push(handle.arriving(arrival.now), arrival.idle());
-                dropped.extend(out.into_iter().map(|handle| (handle, Cause::QueueFull)));
+                flows.push(handle.arriving(arrival.now), arrival.idle(), dropped);
                 Admission::Admitted { mark: false }
             }
             ClassQueue::Ranked(ranked) => {

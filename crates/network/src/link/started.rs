@@ -13,6 +13,7 @@
 //! far end, which is an event of the same link. Therefore, after each event, the packet at the head
 //! of the ring has started. Code that reads queues or losses calls [`Link::settle`] first.
 
+use super::port_queues::Admission;
 use super::{Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
@@ -158,10 +159,108 @@ impl Link {
         }
     }
 
+    /// Enqueues a packet at a lazy port with several queues (traffic classes, or a discipline
+    /// without FIFO order).
+    #[inline(never)]
+    pub(super) fn enqueue_lazy_queues(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        self.settle(now, pool);
+        let idle = self.busy_until <= now;
+        let ip_len = u32::from(handle.ip_len());
+        let mut send_time = self.send_time(ip_len);
+        let q = self.queues.as_mut().expect("the port has several queues");
+        if let Some((flows, dropped)) = q.flow_queues() {
+            if idle && self.deferred_drops.is_none() {
+                flows.pass(&handle);
+                return self.schedule_departure(now, handle.words());
+            }
+            flows.push(handle.arriving(now), idle, dropped);
+        } else {
+            let arrival = self.arrival(now, &handle, Backlog::default(), self.busy_until, pool);
+            let q = self.queues.as_mut().expect("the port has several queues");
+            match q.push(handle, arrival, pool) {
+                Admission::Admitted { mark: true } => {
+                    self.mark(now, handle.slot(), handle.identity(), pool)
+                }
+                Admission::Admitted { mark: false } => {}
+                Admission::Trimmed(ip_len) => {
+                    self.trim(now, &handle, pool);
+                    send_time = self.send_time(ip_len.into());
+                }
+                Admission::Dropped(cause) => return Outcome::Dropped(cause),
+            }
+        }
+        let free_at = self.busy_until; // time from which the port is free, if no packet is queued
+        self.extend_backlog(now, send_time);
+        let first = self.on_wire.is_empty();
+        if self.has_dropped() {
+            self.shorten_backlog(0);
+        }
+        if self.next_start == Time::NEVER && self.queues.as_ref().is_some_and(|q| q.waits()) {
+            self.next_start = free_at.max(now);
+            self.settle(now, pool);
+        }
+        match (self.deferred_drops.is_some() || self.has_dropped(), first) {
+            (true, _) => Outcome::Displaced(self.next_key(now)),
+            (false, true) => Outcome::Sooner(self.next_key(now)),
+            (false, false) => Outcome::Queued,
+        }
+    }
+
+    /// Starts the transmission of the next packet at a lazy port with several queues. Disciplines
+    /// may first drop packets.
+    #[inline]
+    fn start_next_of_queues(&mut self, start: Time, pool: &mut PacketPool) {
+        let q = self.queues.as_mut().expect("the port has several queues");
+        let (next, waits) = match q.flow_queues() {
+            Some((flows, dropped)) => {
+                (flows.pop(start, pool, dropped), flows.backlog().packets > 0)
+            }
+            None => (q.pop(start, pool), q.waits()),
+        };
+        let has_dropped = !q.dropped.is_empty();
+        if has_dropped {
+            self.shorten_backlog(0);
+        }
+        let mut sent_at = Time::NEVER;
+        if let Some((handle, mark)) = next {
+            if mark {
+                self.mark(start, handle.slot(), handle.identity(), pool);
+            }
+            sent_at = start + self.send_time(u32::from(handle.ip_len()));
+            self.held_bytes += u64::from(handle.ip_len());
+            self.on_wire.push(handle.arriving(sent_at + self.delay));
+        }
+        self.next_start = if waits { sent_at } else { Time::NEVER };
+        if let Some(q) = &mut self.queues {
+            q.sent_at = sent_at;
+        }
+        if has_dropped {
+            self.defer_drops(start, pool);
+        }
+    }
+
+    /// Counts the packets that the disciplines of a lazy port with several queues have dropped at
+    /// `now`, when the transmission of a packet started.
+    #[cold]
+    fn defer_drops(&mut self, now: Time, pool: &PacketPool) {
+        for (handle, cause) in self.take_dropped() {
+            self.count_loss(now, &handle, pool.get(handle.slot()), cause);
+            self.deferred_drops.get_or_insert_default().0.push((now, handle, cause));
+        }
+    }
+
     /// Starts the transmission of the next queued packet at a lazy port (departures are decided at
     /// dequeue). The queue discipline may first drop packets.
     #[inline(never)]
     fn start_next(&mut self, start: Time, pool: &mut PacketPool) {
+        if self.queues.is_some() {
+            return self.start_next_of_queues(start, pool);
+        }
         let mut left = self.not_started();
         let since = self.on_wire.get(self.started).map_or(start, |handle| handle.arrive);
         if !self.queue.passes_without_decision(start, since) {
@@ -201,7 +300,7 @@ impl Link {
             let ip_len = u32::from(handle.ip_len());
             self.held_bytes -= u64::from(ip_len);
             self.busy_until = Time(self.busy_until.0 - self.send_time(ip_len).0);
-            self.deferred_drops.get_or_insert_default().0.push((now, handle));
+            self.deferred_drops.get_or_insert_default().0.push((now, handle, Cause::Sojourn));
         }
         if plan.mark
             && let Some(&handle) = self.on_wire.get(self.started)
@@ -217,8 +316,9 @@ impl Link {
     }
 
     /// Removes and returns the packets that the discipline of a lazy port has dropped at dequeue
-    /// since the last call, each with the time of its drop. These drops are already counted.
-    pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle)> {
+    /// since the last call, each with the time and the cause of its drop. These drops are already
+    /// counted.
+    pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle, Cause)> {
         self.deferred_drops.take().map_or(Vec::new(), |late| late.0)
     }
 

@@ -117,6 +117,13 @@ impl CoDel {
         }
     }
 
+    /// Updates the state when the port looks for a packet and the queue is empty.
+    #[inline]
+    pub(super) fn becomes_empty(&mut self) {
+        self.above_at = Time::NEVER;
+        self.dropping = false;
+    }
+
     fn fate(&self, head: Option<Head>) -> Verdict {
         head.map_or(Verdict::Enqueue, |h| self.config.signal.verdict(h.packet))
     }

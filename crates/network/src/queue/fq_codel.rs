@@ -16,11 +16,11 @@ use super::inert::Inert;
 use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
+use crate::ring::Ring;
 use eastwest_engine::random::mix;
 use eastwest_settings::{Octets, Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// Settings of FQ-CoDel at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct FqCoDelConfig {
 impl BuiltIn for FqCoDelConfig {
     const NAME: &'static str = "fq-codel";
     const DOC: &'static str =
-        "a CoDel queue for every flow, served in turn (RFC 8290); ports are two-event ports";
+        "a CoDel queue for every flow, served in turn (RFC 8290); ports are lazy";
 
     fn read(s: &mut Section, limit: Limit, ports: &Ports) -> FqCoDelConfig {
         let flows: u32 = s.get(
@@ -91,13 +91,35 @@ impl QueueSettings for FqCoDelConfig {
     }
 }
 
+/// Number of no queue: the end of a list.
+const NONE: u32 = u32::MAX;
+
+/// Queue of the flows with one hash.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Flow {
-    packets: VecDeque<PacketHandle>,
+    packets: Ring<PacketHandle>,
     bytes: u64,
     deficit: i64,
-    codel: CoDel,
+    /// Number of the next queue in the list of this queue; [`NONE`] at the end of the list.
+    next: u32,
+    /// Whether the queue is in the list of new or of old flows.
     listed: bool,
+    codel: CoDel,
+}
+
+/// List of queues in the order of service, linked by [`Flow::next`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+impl List {
+    const EMPTY: List = List { first: NONE, last: NONE };
+
+    fn is_empty(self) -> bool {
+        self.first == NONE
+    }
 }
 
 /// FQ-CoDel queues of one port, or of one class of a port.
@@ -108,8 +130,8 @@ pub struct FqCoDel {
     seed: u64,
     /// Queues by hash of the flow; `None` until the first packet is enqueued in a queue.
     flows: Vec<Option<Box<Flow>>>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    new: List,
+    old: List,
     held: Backlog,
 }
 
@@ -122,8 +144,8 @@ impl FqCoDel {
             mtu,
             seed,
             flows: vec![None; config.flows.max(1) as usize],
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            new: List::EMPTY,
+            old: List::EMPTY,
             held: Backlog { packets: 0, bytes: 0 },
         }
     }
@@ -138,31 +160,29 @@ impl FqCoDel {
         self.flows.iter().flatten().flat_map(|flow| flow.packets.iter())
     }
 
+    /// Returns the queue with this number, which holds or has held packets.
+    #[inline]
     fn flow(&mut self, number: u32) -> &mut Flow {
-        let (config, mtu) = (self.config.codel, self.mtu);
-        self.flows[number as usize].get_or_insert_with(|| {
-            Box::new(Flow {
-                packets: VecDeque::new(),
-                bytes: 0,
-                deficit: 0,
-                codel: CoDel::new(config, mtu),
-                listed: false,
-            })
-        })
+        self.flows[number as usize].as_mut().expect("a listed queue exists")
     }
 
-    /// Enqueues a packet and returns the packets that are dropped to make room; the new packet may
-    /// be among the dropped packets. At an idle port (`idle` is true), the packet is sent at once,
-    /// and nothing is dropped.
-    pub fn push(&mut self, handle: PacketHandle, idle: bool) -> Vec<PacketHandle> {
+    /// Enqueues a packet. Packets that are dropped to make room are added to `dropped`; the new
+    /// packet may be among them. At an idle port (`idle` is true), the packet is sent at once, and
+    /// nothing is dropped.
+    #[inline]
+    pub fn push(
+        &mut self,
+        handle: PacketHandle,
+        idle: bool,
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) {
         self.insert(handle);
-        let mut out = Vec::new();
-        while !idle && !self.fits() {
-            out.extend(self.drop_from_longest());
+        if !idle && !self.fits() {
+            self.make_room(dropped);
         }
-        out
     }
 
+    #[inline]
     fn fits(&self) -> bool {
         match self.config.codel.limit {
             Limit::Packets(n) => self.held.packets <= n as usize,
@@ -170,50 +190,49 @@ impl FqCoDel {
         }
     }
 
+    #[inline]
     fn insert(&mut self, handle: PacketHandle) {
-        let ip_len = u32::from(handle.ip_len());
+        let ip_len = u64::from(handle.ip_len());
+        let (_, flow) = self.list_flow_of(&handle);
+        flow.packets.push(handle);
+        flow.bytes += ip_len;
+        self.held.packets += 1;
+        self.held.bytes += ip_len;
+    }
+
+    /// Returns the number of the queue of a packet, and the queue, which is now in a list.
+    #[inline]
+    fn list_flow_of(&mut self, handle: &PacketHandle) -> (u32, &mut Flow) {
         let random = mix(self.seed ^ u64::from(handle.hash()));
         let number = ((u128::from(random) * self.flows.len() as u128) >> 64) as u32;
-        let quantum = i64::from(self.config.quantum);
-        let flow = self.flow(number);
-        flow.packets.push_back(handle);
-        flow.bytes += u64::from(ip_len);
+        let (config, mtu) = (self.config.codel, self.mtu);
+        let flow = self.flows[number as usize].get_or_insert_with(|| {
+            Box::new(Flow {
+                packets: Ring::default(),
+                bytes: 0,
+                deficit: 0,
+                next: NONE,
+                listed: false,
+                codel: CoDel::new(config, mtu),
+            })
+        });
         if !flow.listed {
             flow.listed = true;
-            flow.deficit = quantum;
-            self.new.push_back(number);
+            flow.deficit = i64::from(self.config.quantum);
+            self.append(number, true);
         }
-        self.held.packets += 1;
-        self.held.bytes += u64::from(ip_len);
+        (number, self.flow(number))
     }
 
-    fn drop_from_longest(&mut self) -> Option<PacketHandle> {
-        let bytes = |n: u32| self.flows[n as usize].as_ref().map_or(0, |flow| flow.bytes);
-        let longest = self.new.iter().chain(&self.old).copied().max_by_key(|&n| bytes(n))?;
-        let flow = self.flow(longest);
-        let dropped = flow.packets.pop_front()?;
-        flow.bytes -= u64::from(dropped.ip_len());
-        self.release(&dropped);
-        Some(dropped)
-    }
-
-    fn release(&mut self, handle: &PacketHandle) {
-        self.held.packets -= 1;
-        self.held.bytes -= u64::from(handle.ip_len());
-    }
-
-    /// Removes and returns the next packet, and whether it is to be marked with CE; `None` if no
-    /// packet is left. Packets that CoDel drops from the queue are added to `dropped`.
-    pub fn pop(
-        &mut self,
-        now: Time,
-        pool: &PacketPool,
-        dropped: &mut Vec<(PacketHandle, Cause)>,
-    ) -> Option<(PacketHandle, bool)> {
+    /// Updates the state as [`FqCoDel::push`] and then [`FqCoDel::pop`] would, for a packet that
+    /// arrives at an idle port and is sent at once. No packet may be queued.
+    #[inline]
+    pub fn pass(&mut self, handle: &PacketHandle) {
+        debug_assert_eq!(self.held.packets, 0);
+        let (own, _) = self.list_flow_of(handle);
         loop {
             let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let number = *list.front()?;
+            let number = if is_new { self.new.first } else { self.old.first };
             let quantum = i64::from(self.config.quantum);
             let flow = self.flow(number);
             if flow.deficit <= 0 {
@@ -221,60 +240,169 @@ impl FqCoDel {
                 self.move_on(is_new, true);
                 continue;
             }
-            let Some((handle, mark)) = self.take(number, now, pool, dropped) else {
-                // The queue of a new flow moves to the list of old flows once before it is removed
-                // from the lists.
-                let keep = is_new && !self.old.is_empty();
-                self.flow(number).listed = keep;
-                self.move_on(is_new, keep);
-                continue;
-            };
-            self.flow(number).deficit -= i64::from(handle.ip_len());
-            return Some((handle, mark));
+            // A packet that has not waited is below the target, with the same effect on CoDel as an
+            // empty queue.
+            flow.codel.becomes_empty();
+            if number == own {
+                flow.deficit -= i64::from(handle.ip_len());
+                return;
+            }
+            self.remove_empty(is_new);
         }
     }
 
-    /// Removes the queue at the head of the list of new flows (`is_new`) or of old flows. With
-    /// `keep`, the queue is then appended to the list of old flows.
-    fn move_on(&mut self, is_new: bool, keep: bool) {
-        let list = if is_new { &mut self.new } else { &mut self.old };
-        let number = list.pop_front().expect("a flow is listed");
-        if keep {
-            self.old.push_back(number);
+    /// Appends a queue to the list of new flows (`to_new`) or of old flows.
+    #[inline]
+    fn append(&mut self, number: u32, to_new: bool) {
+        let list = if to_new { &mut self.new } else { &mut self.old };
+        let last = std::mem::replace(&mut list.last, number);
+        if last == NONE {
+            list.first = number;
+        } else {
+            self.flow(last).next = number;
         }
     }
 
-    fn take(
+    /// Drops packets from the longest queue until the limit is met.
+    #[cold]
+    fn make_room(&mut self, dropped: &mut Vec<(PacketHandle, Cause)>) {
+        while !self.fits()
+            && let Some(handle) = self.drop_from_longest()
+        {
+            dropped.push((handle, Cause::QueueFull));
+        }
+    }
+
+    /// Drops the first packet of the queue with most bytes; of several such queues, the one that
+    /// is served last.
+    fn drop_from_longest(&mut self) -> Option<PacketHandle> {
+        let listed = [self.new, self.old].into_iter().flat_map(|list| {
+            std::iter::successors(Some(list.first), |&at| {
+                Some(self.flows.get(at as usize)?.as_ref()?.next)
+            })
+            .take_while(|&at| at != NONE)
+        });
+        let bytes = |n: u32| self.flows[n as usize].as_ref().map_or(0, |flow| flow.bytes);
+        let longest = listed.max_by_key(|&n| bytes(n))?;
+        let flow = self.flow(longest);
+        let dropped = flow.packets.pop()?;
+        flow.bytes -= u64::from(dropped.ip_len());
+        self.release(&dropped);
+        Some(dropped)
+    }
+
+    #[inline]
+    fn release(&mut self, handle: &PacketHandle) {
+        self.held.packets -= 1;
+        self.held.bytes -= u64::from(handle.ip_len());
+    }
+
+    /// Removes and returns the next packet, and whether it is to be marked with CE; `None` if no
+    /// packet is left. Packets that CoDel drops from the queue are added to `dropped`.
+    #[inline]
+    pub fn pop(
         &mut self,
-        number: u32,
         now: Time,
         pool: &PacketPool,
         dropped: &mut Vec<(PacketHandle, Cause)>,
     ) -> Option<(PacketHandle, bool)> {
-        let mut left = self.held;
-        let flow = self.flows[number as usize].as_mut().expect("a listed flow has a queue");
-        let heads = flow.packets.iter().map(|p| {
+        let quantum = i64::from(self.config.quantum);
+        loop {
+            let is_new = !self.new.is_empty();
+            let number = if is_new { self.new.first } else { self.old.first };
+            if number == NONE {
+                return None;
+            }
+            let flow = self.flows[number as usize].as_mut().expect("a listed queue exists");
+            if flow.deficit <= 0 {
+                flow.deficit += quantum;
+                self.move_on(is_new, true);
+                continue;
+            }
+            let next = match flow.packets.get(0) {
+                None => {
+                    flow.codel.becomes_empty();
+                    None
+                }
+                Some(head) if flow.codel.passes_without_decision(now, head.arrived()) => {
+                    flow.packets.pop().map(|handle| {
+                        flow.bytes -= u64::from(handle.ip_len());
+                        (handle, false)
+                    })
+                }
+                Some(_) => flow.take(now, &mut self.held, pool, dropped),
+            };
+            let Some((handle, mark)) = next else {
+                self.remove_empty(is_new);
+                continue;
+            };
+            flow.deficit -= i64::from(handle.ip_len());
+            self.release(&handle);
+            return Some((handle, mark));
+        }
+    }
+
+    /// Removes the empty queue at the head of the list of new flows (`is_new`) or of old flows. The
+    /// queue of a new flow moves to the list of old flows once before it is removed from the lists.
+    #[inline]
+    fn remove_empty(&mut self, is_new: bool) {
+        let keep = is_new && !self.old.is_empty();
+        let number = if is_new { self.new.first } else { self.old.first };
+        self.flow(number).listed = keep;
+        self.move_on(is_new, keep);
+    }
+
+    /// Removes the queue at the head of the list of new flows (`is_new`) or of old flows. With
+    /// `keep`, the queue is then appended to the list of old flows.
+    #[inline]
+    fn move_on(&mut self, is_new: bool, keep: bool) {
+        let list = if is_new { &mut self.new } else { &mut self.old };
+        let number = list.first;
+        let flow = self.flows[number as usize].as_mut().expect("a listed queue exists");
+        list.first = std::mem::replace(&mut flow.next, NONE);
+        if list.first == NONE {
+            list.last = NONE;
+        }
+        if keep {
+            self.append(number, false);
+        }
+    }
+}
+
+impl Flow {
+    /// Removes and returns the next packet as CoDel decides. `held` is the backlog of all queues of
+    /// the port, from which the packets in `dropped` are subtracted, but not the returned packet.
+    #[inline(never)]
+    fn take(
+        &mut self,
+        now: Time,
+        held: &mut Backlog,
+        pool: &PacketPool,
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Option<(PacketHandle, bool)> {
+        let mut left = *held;
+        let heads = self.packets.iter().map(|p| {
             left.packets -= 1;
             left.bytes -= u64::from(p.ip_len());
             Head::new(p, left, pool.get(p.slot()))
         });
-        let plan = flow.codel.next(now, heads);
-        let early: Vec<PacketHandle> = flow.packets.drain(..plan.drop).collect();
-        let next = flow.packets.pop_front();
-        for handle in early.iter().chain(&next) {
-            flow.bytes -= u64::from(handle.ip_len());
+        let plan = self.codel.next(now, heads);
+        for _ in 0..plan.drop {
+            let handle = self.packets.pop().expect("only queued packets are dropped");
+            self.bytes -= u64::from(handle.ip_len());
+            held.packets -= 1;
+            held.bytes -= u64::from(handle.ip_len());
+            dropped.push((handle, Cause::Sojourn));
         }
-        for handle in early.iter().chain(&next) {
-            self.release(handle);
-        }
-        dropped.extend(early.into_iter().map(|handle| (handle, Cause::Sojourn)));
-        next.map(|handle| (handle, plan.mark))
+        let handle = self.packets.pop()?;
+        self.bytes -= u64::from(handle.ip_len());
+        Some((handle, plan.mark))
     }
 }
 
-/// Implements the part of [`Discipline`] that concerns the limit. Two-event ports without
-/// data-centre bridging use [`FqCoDel::push`] and [`FqCoDel::pop`] instead; only a port that treats
-/// the queue as one FIFO calls these functions.
+/// Implements the part of [`Discipline`] that concerns the limit. Ports without data-centre bridging
+/// use [`FqCoDel::push`] and [`FqCoDel::pop`] instead; only a port that treats the queue as one FIFO
+/// calls these functions.
 impl Discipline for FqCoDel {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         arrival.fits(self.config.codel.limit)

@@ -38,9 +38,9 @@ use eastwest_types::{Rate, Span};
 const MOST_JITTER: Span = Span::from_secs(1);
 
 /// Maximum number of nodes of a fabric.
-const MOST_NODES: u64 = 1_000_000;
+const MOST_NODES: u64 = 2_000_000;
 /// Maximum number of cables of a fabric.
-const MOST_CABLES: u64 = 4_000_000;
+const MOST_CABLES: u64 = 8_000_000;
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -139,10 +139,12 @@ pub fn read(
         equal_paths,
         processing_jitter,
         energy,
-        // `plan.rs` sets `measured` from `measure.ports`; `top.rs` sets `faults` and `telemetry`
+        // `plan.rs` sets `measured` from `measure.ports`; `top.rs` sets `faults`, `telemetry` and
+        // `nics_read_queues`
         measured: PortSet::default(),
         reference_ports,
         telemetry: false,
+        nics_read_queues: false,
         faults: Vec::new(),
     };
     Fabric { config, switch_power, nodes, mtu: known_mtu }

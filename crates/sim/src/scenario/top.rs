@@ -81,6 +81,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let settings: Vec<&TcpConfig> =
         std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config)).collect();
     fabric.config.telemetry = used(Transport::Tcp) && settings.iter().any(|c| reads_telemetry(c));
+    fabric.config.nics_read_queues = used(Transport::RoceV2);
     let tcp_asks = settings.iter().any(|c| c.rules.ecn.rule == EcnRule::On);
     let asks = tcp_asks || (!used(Transport::Tcp) && further.asks_for_marks());
     if used(Transport::Tcp) && !s.describing() {
