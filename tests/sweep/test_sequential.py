@@ -10,7 +10,7 @@ import pytest
 from eastwest.goals.form import Limit
 from eastwest.goals.judge import MET, judge
 from eastwest.stats import mean_interval
-from eastwest.sweep.sequential import DECIDED, Adaptive
+from eastwest.sweep.sequential import APART, DECIDED, Adaptive
 
 #: Number of simulated points; the standard error of a share of 95 % is 0.4 %.
 POINTS = 3000
@@ -71,6 +71,17 @@ def test_limits_are_examined_until_each_is_decided_or_one_is_missed() -> None:
     assert rule.next_for_limits([(below, unsure * 5)], 20, LEVEL) is None
 
 
+def test_differences_are_examined_until_they_are_clear() -> None:
+    rule = Adaptive("m", 0.0, 4, 20, APART)
+    base = [1.0, 2.0, 3.0, 4.0]
+    assert rule.next_for_difference([b + 5 + b / 100 for b in base], base, 4, LEVEL) is None
+    assert rule.next_for_difference([b - 5 + b / 100 for b in base], base, 4, LEVEL) is None
+    assert rule.next_for_difference(base[::-1], base, 4, LEVEL) == 6
+    assert rule.next_for_difference(base, base, 4, LEVEL) == 6  # no difference is not sure
+    assert rule.next_for_difference(base * 5, base * 5, 20, LEVEL) is None
+    assert rule.next_for_difference(base[:1], base[:1], 4, LEVEL) == 6
+
+
 def narrow_share(rule: Adaptive, spread: float, level: float | None) -> float:
     """Return the share of points whose last interval contains the true mean, 1.
 
@@ -129,3 +140,5 @@ def test_a_rule_is_an_object_of_json_with_its_looks() -> None:
     assert found["until"] == DECIDED
     assert found["looks"] == [6, 9, 14, 21, 33, 50]
     assert math.isclose(found["level"], 1 - 0.05 / 6)
+    (said,) = decided(6, 50).methods(LEVEL).values()
+    assert "at 6, 9, 14, 21, 33, 50 seeds; each interval has 99.17 % confidence" in said

@@ -108,6 +108,35 @@ def test_a_point_stops_when_its_limits_are_decided() -> None:
     same(close, ew.sweep({**sweep, "goal": {"flows.fct_us.mean": f"< {middle}"}}, out="c", jobs=0))
 
 
+def test_a_point_stops_when_it_clearly_differs_from_the_baseline() -> None:
+    metric = "flows.fct_us.mean"
+    rule = {"until": "apart", "metric": metric, "at_least": 4, "at_most": 20}
+    # The last point has the settings of the baseline: it never differs.
+    axis = {"path": "workload.bulk.bytes", "values": ["20 KB", "60 KB", "20000 B"]}
+    sweep = {**SWEEP, "axis": [axis], "seeds": rule}
+    found = ew.sweep(sweep, out="out", jobs=0)
+    counts = dict(found.runs.group_by("point").len().rows())
+    assert counts == {0: 20, 1: 4, 2: 20}
+    row = found.comparisons.filter((pl.col("point") == 1) & (pl.col("metric") == metric))
+    assert row["n"].item() == 4
+    assert row["low"].item() > 0
+    runs = {p: found.runs.filter(pl.col("point") == p)[metric].to_list() for p in (0, 1)}
+    expected = paired_interval(runs[1], runs[0][:4], found.summary["adaptive"]["level"])
+    assert row["low"].item() == expected.low
+    same(found, ew.sweep(sweep, out="other", store="b", jobs=3))
+    same(found, ew.sweep(sweep, out="again", jobs=0))
+
+
+def test_the_baseline_may_have_no_run() -> None:
+    rule = {"until": "apart", "metric": "flows.fct_us.mean", "at_least": 2, "at_most": 4}
+    axis = {"path": "tcp.max_retries", "values": [1, 15]}
+    short = {"fabric.queue.limit": "1 packets"}
+    sweep = {"scenario": INCAST, "set": short, "axis": [axis], "seeds": rule}
+    found = ew.sweep(sweep, out="out", jobs=0)
+    assert {failure["point"] for failure in found.failures} == {0}
+    assert found.runs["point"].unique().to_list() == [1]
+
+
 def test_a_rule_until_decided_needs_a_limit() -> None:
     rule = {"until": "decided"}
     for goal in ({}, {"flows.fct_us.mean": "minimal"}):
@@ -266,6 +295,8 @@ def test_processes_are_started_once(monkeypatch: pytest.MonkeyPatch) -> None:
             started.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Counted)
+    # On a busy machine, a probe that takes too long would start the processes again.
+    monkeypatch.setattr(estimate, "_PROBE_S", 600.0)
     ew.sweep({**SWEEP, "seeds": 6}, jobs=2)
     assert len(started) == 2
     assert all(process.returncode is not None for process in started)

@@ -29,6 +29,7 @@ from eastwest.sweep.check import check, overrides, source_of
 from eastwest.sweep.estimate import Estimate, Outlook
 from eastwest.sweep.executor import Executor, Run, State
 from eastwest.sweep.metrics import WARMED, metrics_of, warm_up_file
+from eastwest.sweep.sequential import APART, DECIDED, Adaptive
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.tables import (
     SWEEP_FORMAT,
@@ -70,8 +71,8 @@ class Point:
     target: int = 0
     #: Number of seeds of the point that are started and not finished.
     open: int = 0
-    #: Values of the metrics of the adaptive rule, one for each finished run, by name.
-    watched: dict[str, list[float]] = field(default_factory=dict)
+    #: Values of the metrics of the adaptive rule, by name and seed.
+    watched: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
 class Driver(Executor[Point]):
@@ -118,7 +119,9 @@ class Driver(Executor[Point]):
         self.goals = self._read_goals()
         rule = spec.adaptive
         #: Limits that the adaptive rule decides; empty for a rule with a metric.
-        self._limits = self.goals.limits if rule is not None and rule.until else ()
+        self._limits = self.goals.limits if rule is not None and rule.until == DECIDED else ()
+        #: Points that wait for the runs of the baseline, with which they are compared.
+        self._waiting: list[Point] = []
         #: Names of the metrics of the adaptive rule.
         self._watched = [limit.metric for limit in self._limits]
         if rule is not None and rule.metric:
@@ -314,7 +317,7 @@ class Driver(Executor[Point]):
                 hint = meant(name, sorted(metrics))
                 raise InputError(f"seeds.metric: runs have no metric {name!r}; {hint}")
             if metric in metrics:
-                point.watched.setdefault(name, []).append(metrics[metric])
+                point.watched.setdefault(name, {})[run.seed] = metrics[metric]
         self._settle(point)
 
     def _fail(self, point: Point, seed: int, key: str, message: str) -> None:
@@ -346,16 +349,46 @@ class Driver(Executor[Point]):
 
         A point without values of a metric of the rule gets no more seeds.
         """
-        rule, values = self.spec.adaptive, point.watched
-        if rule is None or any(name not in values for name in self._watched):
+        rule, watched = self.spec.adaptive, point.watched
+        if rule is not None and rule.until == APART:
+            self._add_seeds_until_apart(rule, point)
             return
-        confidence = self.spec.confidence
+        if rule is None or any(name not in watched for name in self._watched):
+            return
+        values = {name: [*by_seed.values()] for name, by_seed in watched.items()}
         if rule.metric:
-            more = rule.next_for_mean(values[rule.metric], point.given, confidence)
+            more = rule.next_for_mean(values[rule.metric], point.given, self.spec.confidence)
         else:
             limits = [(limit, values[limit.metric]) for limit in self._limits]
-            more = rule.next_for_limits(limits, point.given, confidence)
-        point.target = more or point.given
+            more = rule.next_for_limits(limits, point.given, self.spec.confidence)
+        self._extend(point, more or 0)
+
+    def _add_seeds_until_apart(self, rule: Adaptive, point: Point) -> None:
+        """Start the seeds of a point, and of the baseline, up to the next look, if needed.
+
+        The baseline gets all seeds of the other points. A point whose runs are complete before
+        those of the baseline waits for them.
+        """
+        base = self.points[self.spec.baseline_point]
+        if point is base:
+            self._ripe.extend(self._waiting)
+            self._waiting.clear()
+            return
+        if base.open:
+            self._waiting.append(point)
+            return
+        ours, theirs = (each.watched.get(rule.metric, {}) for each in (point, base))
+        both = [seed for seed in ours if seed in theirs]
+        if not both:
+            return
+        pairs = [ours[seed] for seed in both], [theirs[seed] for seed in both]
+        more = rule.next_for_difference(*pairs, point.given, self.spec.confidence)
+        self._extend(base, more or 0)
+        self._extend(point, more or 0)
+
+    def _extend(self, point: Point, seeds: int) -> None:
+        """Start the seeds of a point until ``seeds`` are started."""
+        point.target = max(point.target, seeds)
         while point.given < point.target:
             self._start_next_seed(point)
 
@@ -431,7 +464,7 @@ class Driver(Executor[Point]):
             "confidence": spec.confidence,
             "baseline": spec.baseline_point,
             "goals": None if outcome is None else outcome.as_json(),
-            "methods": stats.METHODS,
+            "methods": stats.METHODS | ({} if rule is None else rule.methods(spec.confidence)),
             "store": str(self.store.path),
             "keep": "tables" if spec.keep_tables else "summary",
             "cost": {"wall_s": wall_s, "jobs": self.pool.size, "peak_rss_mb": known.peak_mb()},

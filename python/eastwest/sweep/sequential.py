@@ -6,13 +6,13 @@ examined only at fixed numbers of seeds, its *looks*: from ``at_least`` to ``at_
 1.5 times the one before. The error probability α = 1 − confidence of the sweep is divided among the
 looks, so that each interval has a higher confidence (``Adaptive.level``):
 
-* A rule with ``until = "decided"`` stops on the means. At each of K looks, its intervals have the
-  confidence 1 − α/K. The probability that any of the K intervals misses the true value is at most α
-  (Bonferroni's inequality), so the interval of the look at which a point stops contains the true
-  value with at least the confidence of the sweep, whatever the reason to stop. These are repeated
-  confidence intervals (C. Jennison and B. W. Turnbull, Interim analyses: the repeated confidence
-  interval approach, J. R. Statist. Soc. B 51, 1989; Group Sequential Methods with Applications to
-  Clinical Trials, 2000, chapter 9).
+* A rule with ``until`` stops on the means, or on differences of means. At each of K looks, its
+  intervals have the confidence 1 − α/K. The probability that any of the K intervals misses the true
+  value is at most α (Bonferroni's inequality), so the interval of the look at which a point stops
+  contains the true value with at least the confidence of the sweep, whatever the reason to stop.
+  These are repeated confidence intervals (C. Jennison and B. W. Turnbull, Interim analyses: the
+  repeated confidence interval approach, J. R. Statist. Soc. B 51, 1989; Group Sequential Methods
+  with Applications to Clinical Trials, 2000, chapter 9).
 * A rule with ``half_width`` stops on the spread, which for normal values is independent of the mean
   (the fixed-width intervals of Y. S. Chow and H. Robbins, Ann. Math. Statist. 36, 1965). It errs
   only because a spread that is small by chance stops it early. α/2, or α/3 for fewer than five
@@ -35,6 +35,8 @@ from eastwest.goals.form import Limit
 
 #: Value of ``until`` for a rule that stops when each limit of the goals is met or missed.
 DECIDED = "decided"
+#: Value of ``until`` for a rule that stops when a point clearly differs from the baseline.
+APART = "apart"
 #: Approximate factor from one look to the next. More looks would make intervals wider, fewer looks
 #: would run more seeds than needed.
 _GROWTH = 1.5
@@ -47,18 +49,19 @@ _ENOUGH = 5
 class Adaptive:
     """Rule that adds seeds to a point until its result is known well enough.
 
-    The rule stops when the interval of the mean of ``metric`` is narrow enough, or, with the text
-    ``decided`` as ``until``, when each limit of the goals is met or missed, or one is missed.
+    The rule stops when the interval of the mean of ``metric`` is narrow enough; with ``until``
+    ``DECIDED``, when each limit of the goals is met or missed, or one is missed; with ``APART``,
+    when the interval of the difference of ``metric`` to the baseline is without 0.
     """
 
-    #: Path of the metric; empty for a rule with ``until``.
+    #: Path of the metric; empty for ``DECIDED``.
     metric: str
     #: Wanted half-width of the confidence interval, as a share of the mean.
     half_width: float
     #: Number of seeds with which every point starts, and maximum number of seeds.
     at_least: int
     at_most: int
-    #: ``DECIDED``, or empty for a rule with a metric.
+    #: ``DECIDED`` or ``APART``; empty for a rule with ``half_width``.
     until: str = ""
 
     @cached_property
@@ -106,9 +109,32 @@ class Adaptive:
             return None
         return self._look_from(given + 1, given)
 
+    def next_for_difference(
+        self, values: Sequence[float], baseline: Sequence[float], given: int, confidence: float
+    ) -> int | None:
+        """Return the number of seeds of the next look; None if a point and the baseline differ.
+
+        ``values`` and ``baseline`` have the metric for each seed that both have, in one order.
+        """
+        interval = stats.paired_interval(values, baseline, self.level(confidence))
+        low, high = interval.low, interval.high
+        if low is not None and high is not None and (low > 0 or high < 0):
+            return None
+        return self._look_from(given + 1, given)
+
     def as_json(self, confidence: float) -> dict[str, Any]:
         """Return the rule, its looks and the confidence of one interval as a JSON object."""
         return {**asdict(self), "looks": list(self.looks), "level": self.level(confidence)}
+
+    def methods(self, confidence: float) -> dict[str, str]:
+        """Return the method of the rule for the list of methods of a sweep."""
+        looks = ", ".join(map(str, self.looks))
+        said = (
+            f"seeds are added until the result is known, at {looks} seeds; each interval has "
+            f"{100 * self.level(confidence):.4g} % confidence, so that {100 * confidence:.4g} % "
+            "hold after the choice to stop"
+        )
+        return {"seeds": said}
 
     def _look_from(self, wanted: int, given: int) -> int | None:
         """Return the first look with at least ``wanted`` seeds, or the last; None after it."""

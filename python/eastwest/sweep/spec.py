@@ -21,7 +21,7 @@ from eastwest.reader import Table, flat, listed, read_file
 from eastwest.stats import CONFIDENCE
 from eastwest.sweep.axes import KEYS as AXIS_KEYS
 from eastwest.sweep.axes import MOST_VALUES, Rows, Span, form_of
-from eastwest.sweep.sequential import DECIDED, Adaptive
+from eastwest.sweep.sequential import APART, DECIDED, Adaptive
 from eastwest.sweep.tables import CASE, read_summary
 from eastwest.sweep.values import Bound, between, labels, sample, toml
 from eastwest.sweep.values import text as as_text
@@ -422,24 +422,34 @@ def _seeds(table: Table) -> tuple[tuple[int, ...], Adaptive | None]:
                 )
         count = rule.integer("count", None, 1, MOST_VALUES)
         return tuple(range(first, first + count)), None
+    adaptive = _rule(rule)
+    return tuple(range(first, first + adaptive.at_most)), adaptive
+
+
+def _rule(rule: Table) -> Adaptive:
+    """Return the rule that adds seeds, from the table ``[seeds]``."""
     if "count" in rule:
         rule.wrong(
             "count", rule.get("count"), "is not allowed with a rule: use at_least and at_most"
         )
     metric, half_width, until = "", 0.0, ""
     if "until" in rule:
-        until = rule.text("until", wanted=f'"{DECIDED}"')
-        if until != DECIDED:
-            rule.wrong("until", until, f'must be "{DECIDED}": until each limit is met or missed')
-        for key in ("metric", "half_width"):
+        until = rule.text("until", wanted=f'"{DECIDED}" or "{APART}"')
+        if until not in {DECIDED, APART}:
+            message = (
+                f'must be "{DECIDED}", until each limit is met or missed, or "{APART}", until '
+                "each point differs from the baseline"
+            )
+            rule.wrong("until", until, message)
+        for key in ("metric", "half_width") if until == DECIDED else ("half_width",):
             if key in rule:
-                rule.wrong(key, rule.get(key), "is not allowed together with until")
-    else:
+                rule.wrong(key, rule.get(key), f'is not allowed together with until = "{until}"')
+    if until != DECIDED:
         metric = rule.text("metric", wanted='a metric, such as "flows.fct_us.p99"')
+    if not until:
         half_width = rule.number("half_width", 0.05, 1e-6, 1.0)
     at_least = rule.integer("at_least", 6 if until else 5, 2, 100_000)
     at_most = rule.integer("at_most", 50, 2, 100_000)
     if at_most < at_least:
         rule.wrong("at_most", at_most, f"must not be less than at_least, {at_least}")
-    seeds = tuple(range(first, first + at_most))
-    return seeds, Adaptive(metric, half_width, at_least, max(at_most, at_least), until)
+    return Adaptive(metric, half_width, at_least, max(at_most, at_least), until)
