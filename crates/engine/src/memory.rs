@@ -48,7 +48,12 @@ const HUGE: usize = 2 << 20;
 /// Reserves space for at least 1,024 more items, and doubles the capacity of a full vector. Asks
 /// the Linux kernel for huge pages if the vector contains at least two aligned blocks of 2 MiB.
 pub fn grow<T>(items: &mut Vec<T>) {
-    items.reserve(items.capacity().max(1024));
+    reserve(items, items.capacity().max(1024));
+}
+
+/// Reserves space for `more` more items, like [`grow`].
+pub fn reserve<T>(items: &mut Vec<T>, more: usize) {
+    items.reserve(more);
     #[cfg(target_os = "linux")]
     {
         let start = items.as_ptr().addr().next_multiple_of(HUGE);

@@ -29,10 +29,15 @@ impl Timers {
     /// Schedules a wake-up at time `at`, and stores `token` with it. A hash of `source` decides the
     /// order of wake-ups at the same time. Returns whether the new wake-up is the earliest one.
     pub fn push(&mut self, at: Time, source: u64, token: u64) -> bool {
-        let rank = tie_rank(Key::new(at, self.class), mix(source) as u32, self.seed);
+        let rank = self.rank(at, source);
         let earlier = self.heap.peek().is_none_or(|Reverse(first)| (at, rank) < (first.0, first.1));
         self.heap.push(Reverse((at, rank, token)));
         earlier
+    }
+
+    /// Returns the tie rank of a wake-up of `source` at time `at`.
+    pub fn rank(&self, at: Time, source: u64) -> u64 {
+        tie_rank(Key::new(at, self.class), mix(source) as u32, self.seed)
     }
 
     /// Returns the event key (time and class) of the earliest wake-up, or [`Key::NEVER`] if there

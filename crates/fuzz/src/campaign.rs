@@ -317,6 +317,19 @@ impl Campaign {
         Ok(case)
     }
 
+    /// Returns the context in which a case is read and run.
+    pub fn context(&self, case: &Case) -> Context {
+        self.generator.context(&case.files)
+    }
+
+    /// Draws the case with this number without a requested pair of levels, if possible one whose run
+    /// can be partitioned among several threads.
+    pub fn draw_partitionable(&self, number: u64) -> Result<Case, Refusal> {
+        let mut random = Stream::new(self.seed, &format!("partitionable/{number}"));
+        let always = self.always(number, &mut random);
+        self.draw_divided(&always, &mut random)
+    }
+
     /// Draws the case with this number, for the next requested pair of levels. One case in eight is
     /// drawn without the pair instead, so that it can run on several threads.
     pub fn draw_case(&self, number: u64) -> Drawn {

@@ -532,6 +532,7 @@ fn duration(given: &Table, random: &mut Stream) -> Value {
 fn level_value(row: &KeyDoc, level: &str) -> Value {
     match row.kind_of_value {
         "true or false" => Value::Boolean(level == "true"),
+        "count" => level.parse().map_or(Value::String(level.to_owned()), Value::Integer),
         _ => Value::String(level.to_owned()),
     }
 }

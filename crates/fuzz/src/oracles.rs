@@ -207,6 +207,27 @@ pub fn judge(case: &Case, context: &Context, threads: usize, seed: u64) -> Verdi
     }
 }
 
+/// Runs a case on one thread and on each of the numbers `threads`, with a checkpoint in between.
+/// Returns for each number the number of parts if the run was partitioned to its end, otherwise the
+/// reason why it was not; no list if the case is too large or cannot run to its end. Fails if the
+/// results of two runs differ.
+pub fn compare_threads(
+    case: &Case,
+    context: &Context,
+    threads: &[usize],
+    seed: u64,
+) -> Result<Option<Vec<InParts>>, Failure> {
+    let expected = guarded("run", || plain(&case.scenario, false))?;
+    if !matches!(expected, End::Done(_)) {
+        return Ok(None);
+    }
+    let on = |&threads: &usize| Judge { case, context, threads, seed }.on_threads(&expected);
+    threads.iter().map(on).collect::<Result<_, _>>().map(Some)
+}
+
+/// Number of parts of a run that was partitioned to its end, or the reason why it was not.
+pub type InParts = Result<usize, &'static str>;
+
 struct Judge<'a> {
     case: &'a Case,
     context: &'a Context,
@@ -236,7 +257,7 @@ impl Judge<'_> {
         if packet {
             self.reference(&plain)?;
             looked.kept = self.stopped_and_gone_on(&plain, events)?;
-            looked.in_parts = self.on_threads(&plain)?;
+            looked.in_parts = self.on_threads(&plain)?.is_ok();
         }
         self.observed(&plain)?;
         self.in_another_order(&plain)?;
@@ -296,8 +317,8 @@ impl Judge<'_> {
     }
 
     /// Runs the scenario on several threads. After some progress reports the run is saved as a
-    /// checkpoint, dropped and loaded. Returns whether the run was partitioned to its end.
-    fn on_threads(&self, expected: &End) -> Result<bool, Failure> {
+    /// checkpoint, dropped and loaded.
+    fn on_threads(&self, expected: &End) -> Result<InParts, Failure> {
         let scenario = &self.case.scenario;
         let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
         let options = if self.seed % 16 < 8 { ALWAYS_IN_PARTS } else { BY_TURNS };
@@ -317,13 +338,17 @@ impl Judge<'_> {
                 ended => Ok(ended),
             }
         };
+        let mut parts = 1;
         let end = match guarded("threads", run)?.map_err(fails("threads"))? {
-            Ok(Outcome::Sequential(_)) => return Ok(false),
-            Ok(Outcome::Done(run)) => End::Done(Box::new(run.into_results())),
+            Ok(Outcome::Sequential(why)) => return Ok(Err(why)),
+            Ok(Outcome::Done(run)) => {
+                parts = run.parallel().threads;
+                End::Done(Box::new(run.into_results()))
+            }
             Err(error) => End::Stopped(error.to_string()),
         };
         same(expected, &end).map_err(fails("threads"))?;
-        Ok(true)
+        Ok(Ok(parts))
     }
 
     /// Runs the scenario with a caller that receives the state of the run at random times.

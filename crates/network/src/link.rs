@@ -81,6 +81,17 @@ pub struct Counters {
     pub trail: u64,
 }
 
+impl Counters {
+    /// Adds an event of a packet to the running hash [`Counters::trail`], so that the hash changes
+    /// if any packet is treated differently.
+    #[inline(always)]
+    fn fold(&mut self, when: u64, identity: u32) {
+        let identity = u64::from(identity) << 32 | u64::from(identity);
+        self.trail =
+            (self.trail ^ when ^ identity).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(29);
+    }
+}
+
 /// Result of [`Link::enqueue`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
@@ -105,11 +116,12 @@ pub enum Outcome {
 #[derive(Default, Serialize, Deserialize)]
 struct DeferredDrops(Vec<(Time, PacketHandle, Cause)>);
 
-/// State of a port in a fabric that is simulated in several parts (threads), see [`partitioned`].
+/// State of a port whose packets may arrive in another part of a fabric that is simulated in several
+/// parts (threads), see [`partitioned`].
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Partitioned {
-    /// Whether packets of this port may arrive in another part of the partitioned fabric.
-    pub crosses: bool,
+    /// Whether the discipline of the port must see every packet.
+    sees_all: bool,
     /// Packets of this port that arrive in another part of the partitioned fabric, and whose
     /// arrival is not counted yet.
     departed: Ring<PacketHandle>,
@@ -187,8 +199,8 @@ pub struct Link {
     /// Packets that the discipline of a lazy port has dropped at dequeue, with the times of the
     /// drops; `None` if no drop is recorded.
     deferred_drops: Option<Box<DeferredDrops>>,
-    /// State of a port in a fabric that is simulated in several parts, if the port has packets of
-    /// several parts; otherwise `None`.
+    /// State of a port whose packets may arrive in another part of a fabric that is simulated in
+    /// several parts; `None` at other ports.
     pub(crate) partitioned: Option<Box<Partitioned>>,
     /// State of low-power idle (LPI); `None` if the link never sleeps.
     lpi: Option<Box<LpiState>>,
@@ -433,7 +445,7 @@ impl Link {
         if self.eager_sees_all {
             return self.enqueue_counted(now, packet, pool);
         }
-        if self.has_dcb() {
+        if self.has_dcb() || self.partitioned.is_some() {
             return Outcome::LeftToFabric;
         }
         self.enqueue_slow_path(now, packet.arriving(Time::NEVER), pool)
@@ -539,14 +551,14 @@ impl Link {
                 false => self.enqueue_two_event(now, handle, pool),
             };
         }
-        if self.partitioned.is_some() {
-            return Outcome::LeftToFabric;
-        }
         if self.lazy {
             return self.enqueue_lazy(now, handle, pool);
         }
         if self.lpi.is_some() {
             return self.enqueue_sleeping(now, handle, pool);
+        }
+        if self.fault_state.is_none() {
+            return Outcome::LeftToFabric; // see `Link::leave_to_fabric`
         }
         let busy = self.busy_until > now;
         if (busy && self.on_wire.len() >= self.admits_below as usize) || self.queue.sees_all() {
@@ -627,14 +639,10 @@ impl Link {
         pool.record_hop(self.from, slot, hop);
     }
 
-    /// Adds an event of a packet to the running hash [`Counters::trail`], so that the hash changes
-    /// if any packet is treated differently.
+    /// Adds an event of a packet to the running hash of the counters, see [`Counters::fold`].
     #[inline]
     fn fold(&mut self, when: u64, identity: u32) {
-        let identity = u64::from(identity) << 32 | u64::from(identity);
-        self.counters.trail = (self.counters.trail ^ when ^ identity)
-            .wrapping_mul(0xd6e8_feb8_6659_fd93)
-            .rotate_left(29);
+        self.counters.fold(when, identity);
     }
 
     /// Executes the next event of a link that [`arrives_fast`](Link::arrives_fast), an arrival.

@@ -7,7 +7,7 @@
 
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
-use crate::pool::DetachedPacket;
+use crate::pool::{Side, Stored};
 use eastwest_engine::order::Key;
 use eastwest_engine::tournament::Order;
 use eastwest_types::{EndpointId, HostId, Time};
@@ -19,7 +19,7 @@ pub struct CrossingPacket {
     /// Number of the link on which the packet arrives in the other part.
     pub(crate) link: u32,
     pub(crate) handle: PacketHandle,
-    pub(crate) packet: DetachedPacket,
+    pub(crate) packet: Stored,
 }
 
 /// Announcement of the time at which the last byte of a message will reach its receiver. The part
@@ -42,16 +42,43 @@ pub(crate) struct MessageWatch {
     /// Stream position after the last byte of the message (low 32 bits); 0 if the receiver waits
     /// for no message.
     end: u32,
+    /// Whether a packet with the last byte has come from the part of the sender. From then on the
+    /// port to the receiver leaves its packets to the fabric, which observes them.
+    pub(crate) last_came: bool,
     /// Whether a packet with the last byte has been enqueued at the port to the receiver.
     last_seen: bool,
 }
 
 impl MessageWatch {
-    /// Records a packet of the stream that is enqueued at the port to the receiver; its payload
-    /// ends before position `after` (low 32 bits). Returns whether a packet with the last byte of
-    /// the message has been enqueued.
-    pub(crate) fn observe(&mut self, after: u32) -> bool {
-        self.last_seen |= after == self.end;
+    /// Returns the watch for the byte before stream position `end`, packets with which may have come
+    /// already; `None`: the receiver waits for no message.
+    pub(crate) fn under_way(end: Option<u64>) -> MessageWatch {
+        match end {
+            Some(end) => MessageWatch { end: end as u32, last_came: true, last_seen: true },
+            None => MessageWatch::default(),
+        }
+    }
+
+    /// Records a packet of the stream that comes from the part of the sender; `payload` are the
+    /// stream positions of its first byte and after its last byte (low 32 bits). Returns whether it
+    /// is the first one with the last byte of the message.
+    pub(crate) fn comes(&mut self, payload: (u32, u32)) -> bool {
+        let is_first = self.waits() && !self.last_came && self.ends_in(payload);
+        self.last_came |= is_first;
+        is_first
+    }
+
+    /// Whether a payload contains the last byte of the message.
+    fn ends_in(&self, (first, after): (u32, u32)) -> bool {
+        let bytes = self.end.wrapping_sub(first);
+        0 < bytes && bytes <= after.wrapping_sub(first)
+    }
+
+    /// Records a packet of the stream that is enqueued at the port to the receiver; `payload` are
+    /// the stream positions of its first byte and after its last byte (low 32 bits). Returns whether
+    /// a packet with the last byte of the message has been enqueued.
+    pub(crate) fn observe(&mut self, payload: (u32, u32)) -> bool {
+        self.last_seen |= self.ends_in(payload);
         self.last_seen
     }
 
@@ -67,6 +94,8 @@ impl MessageWatch {
 pub struct Mail {
     /// Packets in flight to the other part.
     pub packets: Vec<CrossingPacket>,
+    /// SACK blocks of these packets, for those that have any.
+    pub(crate) sides: Vec<Side>,
     /// Announced deliveries to receivers in the sending part.
     pub promises: Vec<Promise>,
 }
@@ -80,6 +109,9 @@ pub struct Partition {
     /// Number of the part to which each node belongs, by node; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
+    /// By host: number of receivers on it for which a packet with the last byte of a message has
+    /// come from another part. If there are none, the port to the host is an ordinary port.
+    pub(crate) last_bytes: Vec<u32>,
     /// Packets and promises (announced deliveries) that will be sent to other parts of the fabric,
     /// by number of the receiving part.
     pub out: Vec<Mail>,
@@ -109,6 +141,7 @@ impl Partition {
     pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Partition {
         Partition {
             part,
+            last_bytes: vec![0; part_of.len()],
             part_of,
             watches: Vec::new(),
             out: (0..parts).map(|_| Mail::default()).collect(),
@@ -131,6 +164,12 @@ impl Partition {
         usize::from(self.part_of[host.0 as usize])
     }
 
+    /// Whether a host belongs to the part number `part` of the partitioned fabric; false for a
+    /// number that no host has.
+    pub fn is_in(&self, host: HostId, part: usize) -> bool {
+        self.part_of.get(host.0 as usize).is_some_and(|&of| usize::from(of) == part)
+    }
+
     /// Returns the number of the part of the partitioned fabric that owns the port from node `from`
     /// to node `to`.
     pub fn owner(&self, from: u32, to: u32) -> u8 {
@@ -141,18 +180,17 @@ impl Partition {
     }
 
     /// Starts to watch for the last byte of a message, the byte before stream position `end`, at a
-    /// receiver in this part of the partitioned fabric.
+    /// receiver in this part of the partitioned fabric, unless the receiver waits for an earlier
+    /// message. No packet with this byte has been sent.
     pub fn watch(&mut self, endpoint: EndpointId, end: u64) {
         let slot = endpoint.slot();
         if slot >= self.watches.len() {
             self.watches.resize(slot + 1, MessageWatch::default());
         }
-        self.watches[slot] = MessageWatch { end: end as u32, last_seen: false };
-    }
-
-    /// Ends the watch of a receiver for the last byte of a message.
-    pub fn forget(&mut self, endpoint: EndpointId) {
-        self.watches[endpoint.slot()] = MessageWatch::default();
+        if self.watches[slot].waits() {
+            return;
+        }
+        self.watches[slot] = MessageWatch { end: end as u32, last_came: false, last_seen: false };
     }
 
     /// Queues a promise (announced delivery) for the part of the fabric that contains the sender of

@@ -147,16 +147,9 @@ impl Stored {
 /// SACK blocks and timestamp echo of a packet. In [`Stored`], the index of this entry replaces the
 /// timestamp echo.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Side {
+pub(crate) struct Side {
     blocks: SackBlocks,
     ts_echo_us: u32,
-}
-
-/// A packet with its SACK blocks, while it moves from one pool to another.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct DetachedPacket {
-    stored: Stored,
-    side: Option<Side>,
 }
 
 impl Stored {
@@ -275,23 +268,31 @@ impl PacketPool {
         self.packet(slot)
     }
 
-    /// Removes and returns a packet with its SACK blocks, so that another pool can store it.
-    pub(crate) fn detach(&mut self, slot: u32) -> DetachedPacket {
+    /// Removes and returns a packet, so that another pool can store it. Its SACK blocks, if any,
+    /// are appended to `sides`.
+    #[inline]
+    pub(crate) fn detach(&mut self, slot: u32, sides: &mut Vec<Side>) -> Stored {
         let stored = self.slots[slot as usize];
         self.free.push(slot);
         let side = stored.sack();
-        let side = (side != NO_SACK).then(|| {
+        if side != NO_SACK {
             self.free_sacks.push(side);
-            self.sacks[side as usize]
-        });
-        DetachedPacket { stored, side }
+            sides.push(self.sacks[side as usize]);
+        }
+        stored
     }
 
-    /// Stores a packet with its SACK blocks that was detached from another pool, and returns its
-    /// slot.
-    pub(crate) fn attach(&mut self, detached: &DetachedPacket) -> u32 {
-        let mut stored = detached.stored;
-        if let Some(side) = detached.side {
+    /// Stores a packet that was detached from another pool, and returns its slot. The SACK blocks
+    /// are the next item of `sides`, if the packet has any.
+    #[inline]
+    pub(crate) fn attach(
+        &mut self,
+        detached: &Stored,
+        sides: &mut impl Iterator<Item = Side>,
+    ) -> u32 {
+        let mut stored = *detached;
+        if stored.sack() != NO_SACK {
+            let side = sides.next().expect("the SACK blocks of a packet move with it");
             stored.echo_or_sack = self.put_sack(side.blocks);
             self.sacks[stored.echo_or_sack as usize].ts_echo_us = side.ts_echo_us;
         }
@@ -537,9 +538,10 @@ mod tests {
             let slot = here.insert(&packet);
             let before = here.peek(slot);
             assert_eq!(here.get(slot).positions(), (70_000, 71_448));
-            let detached = here.detach(slot);
-            assert_eq!(here.in_use(), 0);
-            let slot = there.attach(&detached);
+            let mut sides = Vec::new();
+            let detached = here.detach(slot, &mut sides);
+            assert_eq!((here.in_use(), sides.len()), (0, usize::from(sack)));
+            let slot = there.attach(&detached, &mut sides.into_iter());
             let after = there.peek(slot);
             assert_eq!(format!("{:?}", after.1), format!("{:?}", before.1));
             let same = |p: Packet| Packet { sack: 0, ..p };

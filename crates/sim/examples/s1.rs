@@ -16,8 +16,8 @@ use eastwest_network::energy::{
     AlwaysOn, ClassEnergy, Coalescing, EnergyConfig, LinkPolicy, Standard,
 };
 use eastwest_network::queue::{
-    CoDelConfig, DropTail, FqCoDelConfig, Level, PieConfig, Protection, QueueConfig, RedConfig, Signal, Spread,
-    StepMarkingConfig,
+    CoDelConfig, DropTail, FqCoDelConfig, Level, PieConfig, Protection, QueueConfig, RedConfig,
+    Signal, Spread, StepMarkingConfig,
 };
 use eastwest_network::routing::{Ecmp, EqualPaths, RoutingConfig};
 use eastwest_network::scheduler::SchedulerConfig;

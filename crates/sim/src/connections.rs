@@ -31,6 +31,14 @@ impl Opened {
     }
 }
 
+/// Place of a connection whose ends other parts of a partitioned run simulate.
+const ELSEWHERE: Opened = Opened {
+    number: u64::MAX,
+    client: HostId(u32::MAX),
+    server: HostId(u32::MAX),
+    settings: (0, 0),
+};
+
 /// All connections that may have packets in flight.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Connections {
@@ -51,6 +59,11 @@ impl Connections {
         self.opened - 1
     }
 
+    /// Reserves memory for this number of further connections.
+    pub fn reserve(&mut self, connections: usize) {
+        self.slots.reserve(connections);
+    }
+
     /// Registers a new connection. `number` is its number in the run, `end` one of its endpoints,
     /// `settings` the index of the TCP settings of client and server.
     pub fn open(
@@ -64,9 +77,23 @@ impl Connections {
         let new = Opened { number, client, server, settings };
         let (slot, generation) = place(end);
         if slot >= self.slots.len() {
-            self.slots.resize(slot + 1, [new; 2]);
+            // Other parts of a partitioned run simulate the ends of connections in between.
+            self.slots.resize(slot, [ELSEWHERE; 2]);
+            self.slots.push([new; 2]);
         }
         self.slots[slot][generation] = new;
+    }
+
+    /// Adds the connections that only the parts `other` and later ones of a partitioned run know.
+    pub fn take_over(&mut self, other: &Connections) {
+        if self.slots.len() < other.slots.len() {
+            self.slots.resize(other.slots.len(), [ELSEWHERE; 2]);
+        }
+        for (mine, other) in self.slots.iter_mut().zip(&other.slots) {
+            if mine[0] == ELSEWHERE {
+                *mine = *other;
+            }
+        }
     }
 
     /// Returns the connection to which an endpoint belongs. A closed connection is found until its

@@ -3,7 +3,7 @@
 use crate::network::{Network, Source};
 use crate::plan::{Transport, WorkloadPlan};
 use crate::progress::RunError;
-use crate::wakes::Wakes;
+use crate::wakes::{WakeUp, Wakes};
 use eastwest_types::Time;
 use eastwest_workload::{Action, Event, Workload};
 use serde::{Deserialize, Serialize};
@@ -59,12 +59,10 @@ impl Drivers {
         &self.all[usize::from(workload)]
     }
 
-    /// Passes an event to the workload number `workload`. Returns the actions that the workload
-    /// requests.
-    pub fn handle(&mut self, workload: u16, now: Time, event: Event) -> Vec<Action> {
-        let mut actions = Vec::new();
-        self.all[usize::from(workload)].workload.handle(now, event, &mut actions);
-        actions
+    /// Passes an event to the workload number `workload`. Appends the actions that the workload
+    /// requests to `actions`.
+    pub fn handle(&mut self, workload: u16, now: Time, event: Event, actions: &mut Vec<Action>) {
+        self.all[usize::from(workload)].workload.handle(now, event, actions);
     }
 
     /// Marks a workload as finished: the run no longer waits for this workload.
@@ -76,10 +74,10 @@ impl Drivers {
         driver.finished = true;
     }
 
-    /// Schedules a wake-up of a workload at time `at`. The event of the wake-up carries `token`.
-    pub fn wake(&mut self, network: &mut Network, workload: u16, at: Time, token: u64) {
+    /// Schedules a wake-up of a workload at time `at`.
+    pub fn wake(&mut self, network: &mut Network, at: Time, wake_up: WakeUp) {
         debug_assert!(at >= network.now, "a wake-up is scheduled before the current time");
-        if self.wakes.push(workload, at.max(network.now), token) {
+        if self.wakes.push(at.max(network.now), wake_up) {
             network.set(Source::Wakes, self.wakes.first());
         }
     }

@@ -8,6 +8,7 @@ use crate::messages::{LossCounts, Message};
 use crate::plan::Plan;
 use crate::progress::RunError;
 use crate::site::Site;
+use crate::wakes::{Executed, WakeUp};
 use eastwest_engine::order::Key;
 use eastwest_fluid::delay::{PortSpec, Queue};
 use eastwest_fluid::network::{Carried, Delivered, Network, Pace};
@@ -171,7 +172,7 @@ impl FlowWorld {
                     self.deliver(delivered);
                 }
             } else if wake == now {
-                let (workload, token) =
+                let WakeUp { workload, token, .. } =
                     self.site.drivers.wakes.pop().expect("the list has a wake-up");
                 self.tell(workload, Event::Wake { token });
             } else {
@@ -307,7 +308,9 @@ impl FlowWorld {
     /// one that ends the run.
     fn tell(&mut self, workload: u16, event: Event) {
         let now = self.site.network.now;
-        for action in self.site.drivers.handle(workload, now, event) {
+        let mut actions = Vec::new();
+        self.site.drivers.handle(workload, now, event, &mut actions);
+        for action in actions {
             self.act(workload, action);
             if self.site.drivers.stuck.is_some() {
                 return; // the next actions may use a connection that could not be opened
@@ -319,7 +322,9 @@ impl FlowWorld {
         let now = self.site.network.now;
         match action {
             Action::Wake { at, token } => {
-                self.site.drivers.wakes.push(workload, at.max(now), token);
+                let executed = Executed::default();
+                let wake_up = WakeUp { workload, token, executed };
+                self.site.drivers.wakes.push(at.max(now), wake_up);
             }
             Action::Open { conn, client, server, class, cards } => {
                 self.open((workload, conn.0, class), (client, server), cards);

@@ -93,6 +93,11 @@ impl Messages {
         Messages { connections: Vec::new(), names: vec![Vec::new(); workloads] }
     }
 
+    /// Reserves memory for this number of further connections.
+    pub fn reserve(&mut self, connections: usize) {
+        self.connections.reserve(connections);
+    }
+
     /// Registers a connection that a workload has opened. `name` is the workload's number for the
     /// connection, `client` the endpoint at the client.
     pub fn open(&mut self, workload: u16, name: u32, client: EndpointId, class: ClassId) {
@@ -201,6 +206,14 @@ impl Messages {
         c.in_flight[receiver.side().other() as usize].front().map(|m| m.end)
     }
 
+    /// Yields the stream positions after the last byte of all messages to `receiver` that are in
+    /// flight, in order.
+    pub fn ends(&self, receiver: EndpointId) -> impl Iterator<Item = u64> {
+        let c = self.connections[receiver.slot() / 2].as_ref();
+        let queue = c.map(|c| &c.in_flight[receiver.side().other() as usize]);
+        queue.into_iter().flatten().map(|message| message.end)
+    }
+
     /// Returns the message in flight that contains the byte at this position of the stream of
     /// `sender`; `None` if there is none.
     pub fn at(&self, sender: EndpointId, byte: u64) -> Option<&Message> {
@@ -209,18 +222,25 @@ impl Messages {
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
-    /// Moves messages from `other`, another part of a partitioned run (one run on several threads)
-    /// with equal connections, into this part. Only messages of senders (slot of the client's
-    /// endpoint, side) for which `theirs` returns true are moved.
+    /// Moves messages from `other`, another part of a partitioned run (one run on several threads),
+    /// into this part. Only messages of senders (slot of the client's endpoint, side) for which
+    /// `theirs` returns true are moved.
     pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
+        if self.connections.len() < other.connections.len() {
+            self.connections.resize(other.connections.len(), None);
+        }
         for (i, (mine, other)) in
             self.connections.iter_mut().zip(&mut other.connections).enumerate()
         {
-            let Some(mine) = mine else { continue };
+            let Some(other) = other else { continue };
             for side in [Side::Client, Side::Server] {
                 if theirs(2 * i, side) {
-                    let queue = other.as_mut().map(|o| &mut o.in_flight[side as usize]);
-                    mine.in_flight[side as usize] = queue.map(std::mem::take).unwrap_or_default();
+                    let mine = mine.get_or_insert_with(|| Connection {
+                        in_flight: Default::default(),
+                        ..*other
+                    });
+                    mine.in_flight[side as usize] =
+                        std::mem::take(&mut other.in_flight[side as usize]);
                 }
             }
         }

@@ -1,11 +1,13 @@
 //! State of one part of a partitioned run (one run on several threads): rows and events that are
 //! stored until the parts are united, and data of consistency checks.
 
+use crate::wakes::Executed;
 use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::losses::EventOrder;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// State of one part of a partitioned run (one run on several threads), in addition to its network
 /// and transports.
@@ -20,18 +22,26 @@ pub struct PartState {
     pub events: Vec<(EventOrder, EventRow)>,
     /// Number of events of connections that were not recorded because the limit was reached.
     pub events_left_out: u64,
-    /// Number of delivered messages whose sender is in this part.
+    /// Number of delivered flows whose sender is in this part, without requests for flows and
+    /// without flows of background workloads.
     pub done: u64,
-    /// For each slot of a receiving endpoint in this part: the arrival time of the last byte of a
-    /// message that this part has promised to the part of the sender; `None` if none is promised.
-    pub promised: Vec<Option<Time>>,
+    /// By workload: whether the run waits for its end (it is not a background workload).
+    pub awaited: Vec<bool>,
+    /// For each slot of a receiving endpoint in this part: the arrival times of the messages in
+    /// flight that this part has promised to the part of the sender, in order.
+    pub promised: Vec<VecDeque<Time>>,
     /// Reason for which the run must be repeated on one thread; `None` if the partitioned run can
     /// continue.
     #[serde(skip)]
     pub abort_reason: Option<&'static str>,
+    /// Parts that execute the current event, and therefore the wake-ups that it schedules.
+    pub executed: Executed,
     /// Number of events that every part executes (wake-ups of workloads). For the whole run, such
     /// an event counts once.
     pub repeated: u64,
+    /// Number of wake-ups that are copies of wake-ups of another part. For the whole run, such an
+    /// event does not count.
+    pub copied: u64,
     /// Number of time windows that this part has executed.
     pub windows: u64,
     /// Packet transmissions on the links of this part, updated every 64 windows.
@@ -39,6 +49,9 @@ pub struct PartState {
     /// Whether one thread currently executes the events of all parts in the order of the undivided
     /// run.
     pub in_step: bool,
+    /// Connections between hosts of other parts that will be opened: time and rank of the wake-up of
+    /// each, in reverse order once workloads have started.
+    pub opened_elsewhere: Vec<(Time, u64)>,
     /// Simulated time at which a connection was last opened; `None` before the first one.
     pub last_open: Option<Time>,
     /// Lower bound of the simulated time at which the first connection ended; `None` if none has

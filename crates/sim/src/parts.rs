@@ -2,9 +2,10 @@
 //! its own hosts, and informs the other parts of events that concern them before these events
 //! occur.
 //!
-//! All parts open the same connections in the same order, so that slots and hashes are those of an
-//! undivided run. An endpoint is simulated in the part of its host. Two effects reach the part of
-//! the peer without the delay of a packet:
+//! All parts count the connections of all parts in the same order, so that slots and hashes are
+//! those of an undivided run. A connection is entered only in the parts of its two hosts. An
+//! endpoint is simulated in the part of its host. Two effects reach the part of the peer without the
+//! delay of a packet:
 //!
 //! * The arrival of a message adds a row with the sender's counters to the table of flows, and the
 //!   workload closes both endpoints. The part of the receiver knows of the arrival early: when the
@@ -22,17 +23,28 @@ use crate::messages::Delivered;
 use crate::network::Source;
 use crate::part_state::PartState;
 use crate::progress::RunError;
+use crate::site::Site;
 use crate::stream_transports::interface::StreamTransport;
+use crate::stream_transports::number::TransportNumber;
+use crate::wakes::{Executed, WakeUp};
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::losses::EventOrder;
 use eastwest_network::partition::{Partition, Promise, within_link};
-use eastwest_types::{ConnId, EndpointId, HostId, Side, Span, Time};
-use eastwest_workload::Event;
+use eastwest_types::{ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
+use eastwest_workload::{Action, Event};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 /// Number of time windows between two counts of packet transmissions for the progress display.
 const WINDOWS_PER_COUNT: u64 = 64;
+
+/// Largest number of connections for which a part reserves memory before they are opened.
+const MOST_RESERVED: u64 = 1 << 20;
+
+/// Bits of the rank of a wake-up that hold the number of opened connections.
+const RANKS_OF_OPENED: u64 = (1 << 24) - 1;
 
 /// Length of a byte stream in bytes from which on the 32 bits of a stream position in the log of
 /// lost packets are ambiguous.
@@ -78,14 +90,74 @@ impl World {
         self.site.network.fabric.event_at(self.site.network.now, down)
     }
 
+    /// Whether other parts of the partitioned run execute this action of a workload: it concerns a
+    /// connection between two of their hosts. A connection that is opened there is counted.
+    pub(crate) fn is_done_elsewhere(&mut self, workload: u16, action: &Action) -> bool {
+        let site = &mut self.site;
+        match *action {
+            Action::Open { client, server, .. } => {
+                if site.network.owns(client) || site.network.owns(server) {
+                    return false;
+                }
+                self.count_elsewhere();
+                true
+            }
+            Action::Send { conn, .. }
+            | Action::Shutdown { conn, .. }
+            | Action::Truncate { conn, .. }
+            | Action::Close { conn }
+            | Action::Abort { conn }
+            | Action::Ask { conn } => site.transports.tcp.messages.find(workload, conn.0).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Counts a connection between hosts of other parts of the partitioned run, so that later
+    /// connections have the numbers of an undivided run.
+    fn count_elsewhere(&mut self) {
+        let (network, tcp) = (&mut self.site.network, &mut self.site.transports.tcp);
+        network.opened += 1;
+        tcp.connections.number();
+        if !tcp.stack.skip() {
+            self.stop_without_slots(TransportNumber::TCP);
+        }
+    }
+
+    /// Returns the parts that execute a wake-up which is scheduled for the time `at`; `None`: only
+    /// other parts do. They open a connection then, which this part will count.
+    pub(crate) fn executed_in_parts(&mut self, at: Time, wake_up: WakeUp) -> Option<Executed> {
+        let executed = self.part_state().executed;
+        if executed != Executed::Everywhere {
+            return Some(executed); // a reaction at the host of the present event
+        }
+        let Site { drivers, network, .. } = &mut self.site;
+        let workload = &mut drivers.all[usize::from(wake_up.workload)].workload;
+        let Some((client, server)) = workload.opens(wake_up.token) else { return Some(executed) };
+        match (network.owns(client), network.owns(server)) {
+            (true, _) => Some(Executed::Here),
+            (false, true) => Some(Executed::Copy),
+            (false, false) => {
+                let rank = drivers.wakes.rank(at, wake_up);
+                self.part_state_mut().opened_elsewhere.push((at, rank));
+                None
+            }
+        }
+    }
+
+    /// Notifies all workloads of this part that the run begins. Further calls do nothing.
+    pub(crate) fn start_part(&mut self) {
+        self.start_workloads();
+        let opened = &mut self.part_state_mut().opened_elsewhere;
+        opened.sort_unstable_by_key(|&opened| Reverse(opened));
+    }
+
     /// Registers, if the receiver is in this part and the sender in another one, the stream
     /// position at which a written message ends. This part will promise the time of the message's
     /// arrival to the sender's part.
     pub(crate) fn expect_across(&mut self, sender: EndpointId, end: u64) {
         let receiver = sender.peer();
-        let Some(part_state) = &mut self.part_state else { return };
         if end >= LONGEST_STREAM {
-            part_state.abort_reason = Some("a connection carries more than 2 GiB");
+            self.abort_partitioned("a connection carries more than 2 GiB");
         }
         if !self.owns(sender)
             && self.owns(receiver)
@@ -108,15 +180,18 @@ impl World {
         // actions of both endpoints belong to the event of this arrival, also the actions at the
         // sender's host
         self.set_other(Some((event, number | if here { 1 } else { 2 })));
+        if let Some(part_state) = &mut self.part_state {
+            part_state.executed = Executed::Here;
+        }
         if here {
             let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
             return self.complete(receiver, d, before & u64::from(u32::MAX));
         }
-        if let Some(part_state) = &mut self.part_state
-            && part_state.promised.get(receiver.slot()).copied().flatten() != Some(now)
-        {
-            part_state.abort_reason =
-                Some("a thread could not predict when a simulated message would arrive");
+        let promised = self.part_state_mut().promised.get_mut(receiver.slot());
+        if promised.and_then(VecDeque::pop_front) != Some(now) {
+            self.abort_partitioned(
+                "a thread could not predict when a simulated message would arrive",
+            );
         }
     }
 
@@ -126,7 +201,9 @@ impl World {
         let row = d.message.record.then(|| tcp.flow_row(network, receiver, d));
         let link = network.fabric.down_to(tcp.stack.endpoint(receiver).local());
         if let Some(part_state) = &mut self.part_state {
-            part_state.done += 1;
+            let counts = part_state.awaited[usize::from(d.workload)];
+            let is_request = d.message.purpose == Purpose::Request;
+            part_state.done += u64::from(counts && !is_request);
             part_state.rows.extend(row.map(|row| (row, link, number)));
         }
     }
@@ -145,6 +222,7 @@ impl World {
             self.site.network.sources.order().of((key, link)),
             within_link(number, 1),
         )));
+        self.part_state_mut().executed = Executed::Copy;
         self.complete_across(receiver, number);
         self.dispatch_notices();
         self.set_other(None);
@@ -177,23 +255,20 @@ impl World {
     /// Executes an event that is not an event of a link (timer or wake-up) in one part of a
     /// partitioned run.
     pub(crate) fn dispatch_in_part(&mut self, source: Source) {
-        let network = &self.site.network;
         let (class, rank) = match source {
-            Source::Timers => (Class::Timer, network.timers.first_rank()),
-            Source::Wakes => (Class::Wake, network.opened),
+            Source::Timers => (Class::Timer, self.site.network.timers.first_rank()),
+            Source::Wakes => (Class::Wake, self.begin_wake_up()),
             Source::Samples | Source::Faults | Source::Processing => {
                 return self.abort_partitioned(
                     "samples, faults and CPU cores of hosts need the state of all threads",
                 );
             }
         };
+        let network = &self.site.network;
         let key = Key::new(network.now, class);
         let order = (network.sources.order().of((key, network.number_of(source))), rank);
         if source == Source::Timers {
             self.check_timeout();
-        }
-        if let Some(part_state) = &mut self.part_state {
-            part_state.repeated += u64::from(source == Source::Wakes);
         }
         self.set_other(Some(order));
         self.dispatch(source);
@@ -201,9 +276,54 @@ impl World {
         self.set_other(None);
     }
 
+    /// Counts the wake-up that is executed next. Returns its rank among the wake-ups at the same
+    /// time.
+    fn begin_wake_up(&mut self) -> u64 {
+        let site = &self.site;
+        let Some((wake_up, rank)) = site.drivers.wakes.peek() else { return 0 };
+        let now = (site.network.now, rank);
+        while self.part_state().opened_elsewhere.last().is_some_and(|&opened| opened < now) {
+            self.part_state_mut().opened_elsewhere.pop();
+            self.count_elsewhere();
+        }
+        // wake-ups of equal rank follow each other in the same order in all parts that execute them
+        let rank = rank & !RANKS_OF_OPENED | self.site.network.opened & RANKS_OF_OPENED;
+        let part_state = self.part_state_mut();
+        part_state.executed = wake_up.executed;
+        match wake_up.executed {
+            Executed::Everywhere => part_state.repeated += 1,
+            Executed::Copy => part_state.copied += 1,
+            Executed::Here => {}
+        }
+        rank
+    }
+
+    /// Executes the actions with which workloads end that close all their connections, after the
+    /// last event `last` (key, source) of the run.
+    pub(crate) fn end_workloads(&mut self, last: (Key, u32)) {
+        self.site.network.now = last.0.time();
+        self.set_other(Some((self.site.network.sources.order().of(last), u64::MAX)));
+        for workload in 0..self.part_state().awaited.len() {
+            let mut actions = Vec::new();
+            if self.part_state().awaited[workload] {
+                self.site.drivers.all[workload].workload.end(&mut actions);
+            }
+            for action in actions {
+                self.execute(workload as u16, action);
+            }
+        }
+        self.dispatch_notices();
+        self.set_other(None);
+    }
+
     /// Sets the order of the current event among the events of all parts. Events of links need no
     /// call: their order follows from the link. `None`: the event has ended.
     pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
+        if order.is_none()
+            && let Some(part_state) = &mut self.part_state
+        {
+            part_state.executed = Executed::Everywhere;
+        }
         if let Some(partition) = &mut self.site.network.fabric.partition {
             partition.other = order;
         }
@@ -279,12 +399,19 @@ impl World {
         for (link, receiver) in checks {
             let (next, mut held) =
                 self.site.transports.tcp.stack.endpoint(receiver).received_ranges();
-            let Some(end) = self.site.transports.tcp.messages.next_end(receiver) else { continue };
-            let range = (next.max(1), end + 1);
+            // messages that are promised already, and are still in flight
+            let promised = self.part_state().promised.get(receiver.slot()).map_or(0, VecDeque::len);
+            let ends = self.site.transports.tcp.messages.ends(receiver).map(|end| end + 1);
+            let ends: Vec<u64> = ends.skip(promised).collect();
             let sources = &self.site.network.sources;
+            let range = (next.max(1), &ends[..]);
             let sure =
                 self.site.network.fabric.completes(link, receiver, range, &mut held, sources);
-            promises.extend(sure.map(|(at, number)| (link, number, at, receiver)));
+            if !sure.is_empty() {
+                let after = ends.get(sure.len()).copied();
+                self.site.network.fabric.end_watch(link, receiver, after);
+            }
+            promises.extend(sure.into_iter().map(|(at, number)| (link, number, at, receiver)));
         }
         promises.sort_unstable();
         for (link, number, at, endpoint) in promises {
@@ -294,19 +421,25 @@ impl World {
             else {
                 return;
             };
-            partition.forget(endpoint);
             let slot = endpoint.slot();
             if slot >= part_state.promised.len() {
-                part_state.promised.resize(slot + 1, None);
+                part_state.promised.resize_with(slot + 1, VecDeque::new);
             }
-            part_state.promised[slot] = Some(at);
+            part_state.promised[slot].push_back(at);
             partition.promise(sender, Promise { link, at, endpoint, number });
         }
     }
 
     /// Makes this world, the complete state of a run, one part of a partitioned run.
     pub(crate) fn become_part(&mut self) {
-        self.part_state = Some(Box::default());
+        let flows = self.site.drivers.all.iter().filter_map(|driver| driver.workload.local_flows());
+        let connections = flows.sum::<u64>().min(MOST_RESERVED) as usize;
+        let tcp = &mut self.site.transports.tcp;
+        tcp.stack.reserve(connections);
+        tcp.connections.reserve(connections);
+        tcp.messages.reserve(connections);
+        let awaited = self.site.drivers.all.iter().map(|driver| !driver.background).collect();
+        self.part_state = Some(Box::new(PartState { awaited, ..PartState::default() }));
         self.site.transports.tcp.stack.record_late_arrivals();
         for driver in &mut self.site.drivers.all {
             driver.background = true;
@@ -352,30 +485,22 @@ impl World {
     /// source), into this part. The result equals the state of an undivided run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
         let partition = self.site.network.fabric.partition.as_ref().expect("the run has parts");
-        let part_of = |host: HostId| partition.part_of(host);
+        let tcp = &mut self.site.transports.tcp;
         for (other, part) in others.iter_mut().zip(1..) {
-            self.site.transports.tcp.messages.take_over(
-                &mut other.site.transports.tcp.messages,
-                |slot, side| {
-                    let client = EndpointId::new(slot, 0);
-                    let end = if side == Side::Client { client } else { client.peer() };
-                    part_of(self.site.transports.tcp.stack.endpoint(end).local()) == part
-                },
-            );
-        }
-        for (other, part) in others.iter_mut().zip(1..) {
-            self.site
-                .transports
-                .tcp
-                .stack
-                .adopt_endpoints(&mut other.site.transports.tcp.stack, |host| {
-                    part_of(host) == part
-                });
+            let other = &mut other.site.transports.tcp;
+            tcp.stack.adopt_endpoints(&mut other.stack, |host| partition.is_in(host, part));
+            tcp.connections.take_over(&other.connections);
+            tcp.messages.take_over(&mut other.messages, |slot, side| {
+                let client = EndpointId::new(slot, 0);
+                let end = if side == Side::Client { client } else { client.peer() };
+                partition.is_in(tcp.stack.endpoint(end).local(), part)
+            });
         }
         let mut part_state = self.part_state.take().expect("the run is partitioned");
+        self.site.events -= part_state.copied;
         for other in &mut others {
             let of_other = other.part_state.take().expect("the run is partitioned");
-            self.site.events += other.site.events - of_other.repeated;
+            self.site.events += other.site.events - of_other.repeated - of_other.copied;
             part_state.rows.extend(of_other.rows);
             part_state.events.extend(of_other.events);
             part_state.events_left_out += of_other.events_left_out;

@@ -290,7 +290,11 @@ impl StreamTransport for Tcp {
     ) -> bool {
         let (sender, bytes) = (end_of(client, from), message.end - message.start);
         let first = self.messages.push(client, from, message);
-        self.request(network, &mut probes.paths, &TcpRequest::Write(sender, bytes));
+        if network.owns(self.stack.endpoint(sender).local()) {
+            self.request(network, &mut probes.paths, &TcpRequest::Write(sender, bytes));
+        } else {
+            self.stack.count_written(sender, bytes);
+        }
         probes.tracer.look(network.now, &self.stack, &self.connections, sender);
         if first {
             self.watch(sender.peer());
@@ -306,6 +310,9 @@ impl StreamTransport for Tcp {
     }
 
     fn shut_down(&mut self, network: &mut Network, probes: &mut Probes, sender: EndpointId) {
+        if !network.owns(self.stack.endpoint(sender).local()) {
+            return;
+        }
         self.request(network, &mut probes.paths, &TcpRequest::Close(sender));
     }
 

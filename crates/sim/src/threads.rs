@@ -27,6 +27,7 @@ use eastwest_network::topology::Topology;
 use eastwest_types::{Span, Time};
 use mode_chooser::ModeChooser;
 use serde::{Deserialize, Serialize};
+use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
 use step::in_step;
@@ -146,14 +147,27 @@ fn units(topology: &Topology) -> u32 {
 /// thread was used, because"; `None` if the plan does not prevent a partitioned run.
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
-    let listed = |w: &WorkloadPlan| w.workload.listed_flows().is_some() && !w.background;
+    let workloads = &plan.workloads;
+    let awaited = || workloads.iter().filter(|w| !w.background);
+    let local = |w: &WorkloadPlan| {
+        // a background workload that never ends has no flows to wait for
+        w.workload.local_flows().is_some_and(|flows| w.background || flows > 0)
+    };
+    let closing = || workloads.iter().filter(|w| w.workload.closes_all_at_end());
     let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
     let awake = |policy: LinkPolicy| !policy.saves_power();
     [
         (units(&fabric.topology) < 2, "the fabric has fewer than two racks or pods"),
-        (!plan.workloads.iter().all(listed), "a workload reacts to arriving data, or has no end"),
         (
-            plan.workloads.iter().any(|w| w.transport != Transport::Tcp),
+            !workloads.iter().all(local),
+            "a workload opens connections when data arrive, or reacts at other hosts",
+        ),
+        (
+            closing().any(|w| w.background) || (closing().count() > 0 && awaited().count() > 1),
+            "a service with a number of requests may end before the run",
+        ),
+        (
+            workloads.iter().any(|w| w.transport != Transport::Tcp),
             "a workload uses a transport other than TCP",
         ),
         (Sizes::of(&fabric.topology).with_several_cards > 0, "hosts have several network cards"),
@@ -168,6 +182,10 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
              your own",
         ),
         (fabric.telemetry, "a congestion control reads telemetry"),
+        (
+            !fabric.decides_at_enqueue(),
+            "ports drop or mark at departure (CoDel), or have several queues",
+        ),
         (
             !(awake(fabric.energy.host.policy) && awake(fabric.energy.fabric.policy)),
             "links save energy ([fabric.energy])",
@@ -237,22 +255,18 @@ impl Parts {
         let Some(part_of) = divide(&first.fabric.topology, parts).filter(|_| parts > 1) else {
             return Ok(Err("one thread was requested"));
         };
-        let total = first.workloads.iter().filter_map(|w| w.workload.listed_flows()).sum();
-        let first = World::new(first).map_err(RunError::Limit)?;
-        let (lookahead, until) = (lookahead(&first), first.site.until);
+        let awaited = first.workloads.iter().filter(|w| !w.background);
+        let total = awaited.filter_map(|w| w.workload.local_flows()).sum();
+        let mut worlds = build(first, plan, parts)?;
+        let first = &worlds[0];
+        let (lookahead, until) = (lookahead(first), first.site.until);
         if lookahead == Span::ZERO
             || first.site.transports.tcp.stack.shortest_timeout() <= lookahead
         {
             return Ok(Err("a cable has no delay, or all delays exceed a timeout of TCP"));
         }
-        if !first.site.network.fabric.can_be_partitioned() {
-            return Ok(Err("ports drop or mark at departure (CoDel), or have several queues"));
-        }
+        debug_assert!(first.site.network.fabric.can_be_partitioned());
         let background = first.site.drivers.all.iter().map(|d| d.background).collect();
-        let mut worlds = vec![first];
-        while worlds.len() < parts {
-            worlds.push(World::new(plan()?).map_err(RunError::Limit)?);
-        }
         let order = worlds[0].site.network.sources.order();
         for (world, part) in worlds.iter_mut().zip(0u8..) {
             world.become_part();
@@ -280,6 +294,29 @@ impl Parts {
         }
         Finished { world, parallel }
     }
+}
+
+/// Builds the states of `parts` parts at the same time, each in its own thread. `first` is the plan
+/// of the first part, `plan` returns those of the others.
+fn build(
+    first: Plan,
+    plan: &dyn Fn() -> Result<Plan, RunError>,
+    parts: usize,
+) -> Result<Vec<World>, RunError> {
+    let others = (1..parts).map(|_| plan()).collect::<Result<Vec<_>, _>>()?;
+    thread::scope(|scope| {
+        let start = |plan| thread::Builder::new().spawn_scoped(scope, || World::new(plan));
+        let others = others.into_iter().map(start).collect::<Result<Vec<_>, _>>();
+        let others = others.map_err(|e| not_started(&e))?;
+        let first = World::new(first);
+        let built = others.into_iter().map(|t| t.join().unwrap_or_else(|e| resume_unwind(e)));
+        [first].into_iter().chain(built).map(|world| world.map_err(RunError::Limit)).collect()
+    })
+}
+
+/// Returns the error of a run that cannot start a thread.
+fn not_started(e: &std::io::Error) -> RunError {
+    RunError::Limit(format!("a thread could not be started: {e}"))
 }
 
 /// Executes a run on several threads. `plan` returns the plan of the run and must return equal
@@ -335,7 +372,10 @@ fn run_parts(
         events: all.events,
     };
     let until = parts.until.min(Time(Time::NEVER.0 - 1));
-    let flows = parts.total - options.last_flows.min(parts.total / 4);
+    let flows = match parts.total {
+        0 => u64::MAX, // only the end time ends the run
+        total => total - options.last_flows.min(total / 4),
+    };
     let (ended, sleeps) = run_windows(&mut parts, until, flows, &mut coordinator)?;
     let last = match ended {
         Windows::Interrupted => return Err(RunError::Interrupted),
@@ -371,7 +411,7 @@ fn run_windows(
             let part = thread::Builder::new().spawn_scoped(scope, move || windows(x, me, None));
             if let Err(e) = part {
                 x.meeting.abandon();
-                return Err(RunError::Limit(format!("a thread could not be started: {e}")));
+                return Err(not_started(&e));
             }
         }
         Ok((windows(&x, 0, Some(coordinator)), x.meeting.slept()))
@@ -388,7 +428,8 @@ fn run_rest_in_step(
     until: Time,
     coordinator: &mut Coordinator,
 ) -> Result<Result<(Key, u32), &'static str>, RunError> {
-    let (slice, total) = (Span(parts.lookahead.0.saturating_mul(WINDOWS_IN_STEP)), parts.total);
+    let slice = Span(parts.lookahead.0.saturating_mul(WINDOWS_IN_STEP));
+    let total = if parts.total == 0 { u64::MAX } else { parts.total };
     let mut all: Vec<&mut World> = parts.worlds.iter_mut().collect();
     if PartReport::of_all(&all).done >= total {
         return Ok(Err("the last flows ended within one delay of a cable of each other"));
@@ -406,9 +447,12 @@ fn run_rest_in_step(
             return Ok(Err(why));
         }
         if let Some(last) = last {
+            all.iter_mut().for_each(|world| world.end_workloads(last));
             return Ok(Ok(last));
         }
-        if all.iter_mut().all(|w| w.site.network.sources.winner().0 == Key::NEVER) {
+        if total < u64::MAX
+            && all.iter_mut().all(|w| w.site.network.sources.winner().0 == Key::NEVER)
+        {
             return Ok(Err("no events were left although flows had not finished"));
         }
         if end == until {

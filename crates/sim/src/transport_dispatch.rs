@@ -4,6 +4,7 @@
 use crate::messages::{Message, end_of};
 use crate::stream_transports::interface::StreamNotice;
 use crate::stream_transports::number::TransportNumber;
+use crate::wakes::{Executed, WakeUp};
 use crate::world::World;
 use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
@@ -26,22 +27,26 @@ impl World {
     /// Notifies a workload of an event and executes the actions that the workload returns, up to
     /// one that ends the run.
     pub(crate) fn notify_workload(&mut self, workload: u16, event: Event) {
-        for action in self.site.drivers.handle(workload, self.site.network.now, event) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.site.drivers.handle(workload, self.site.network.now, event, &mut actions);
+        for action in actions.drain(..) {
             self.execute(workload, action);
             if self.site.drivers.stuck.is_some() {
                 return; // the next actions may use a connection that could not be opened
             }
         }
+        self.actions = actions;
     }
 
     /// Executes an action that workload number `workload` requests.
-    fn execute(&mut self, workload: u16, action: Action) {
+    pub(crate) fn execute(&mut self, workload: u16, action: Action) {
         let via = self.site.drivers.of(workload).transport.number();
+        if self.part_state.is_some() && self.is_done_elsewhere(workload, &action) {
+            return;
+        }
         let site = &mut self.site;
         match action {
-            Action::Wake { at, token } => {
-                site.drivers.wake(&mut site.network, workload, at, token);
-            }
+            Action::Wake { at, token } => self.wake(at, workload, token),
             Action::Open { conn, client, server, class, cards } => {
                 self.open(via, (workload, conn.0, class), (client, server), cards);
             }
@@ -58,7 +63,8 @@ impl World {
                     let end = end_of(client, from);
                     network.message_by_core(transport.hosts(end).0, end);
                 }
-                if transport.send(network, probes, client, from, message) {
+                transport.send(network, probes, client, from, message);
+                if self.part_state.is_some() {
                     self.expect_across(end_of(client, from), end);
                 }
             }
@@ -139,15 +145,18 @@ impl World {
         let number = site.transports.tcp.connections.number();
         match site.transports.of_mut(via).open(network, probes, number, of, ends, cards) {
             Some((client, opened)) => probes.flow_samples.open(via, client, opened, (of.0, of.2)),
-            None => {
-                let most = EndpointId::MAX_SLOTS / 2;
-                let what = site.transports.of(via).noun();
-                site.drivers.stop_at_limit(format!(
-                    "the run needs more than {most} simultaneous {what}s, which is the maximum \
-                     of the simulator"
-                ));
-            }
+            None => self.stop_without_slots(via),
         }
+    }
+
+    /// Stops the run, because no slot is free for another connection of the transport `via`.
+    pub(crate) fn stop_without_slots(&mut self, via: TransportNumber) {
+        let most = EndpointId::MAX_SLOTS / 2;
+        let what = self.site.transports.of(via).noun();
+        self.site.drivers.stop_at_limit(format!(
+            "the run needs more than {most} simultaneous {what}s, which is the maximum of the \
+             simulator"
+        ));
     }
 
     /// Aborts a connection that the workload has closed, or that has failed.
@@ -292,8 +301,21 @@ impl World {
         if let Some(again) =
             transports.ethernet_messages.feed(network, &mut transports.streams, host)
         {
-            site.drivers.wake(network, NIC_WAKEUP, again, u64::from(host));
+            self.wake(again, NIC_WAKEUP, u64::from(host));
         }
+    }
+
+    /// Schedules a wake-up at time `at`.
+    fn wake(&mut self, at: Time, workload: u16, token: u64) {
+        let mut wake_up = WakeUp { workload, token, executed: Executed::default() };
+        if self.part_state.is_some() {
+            match self.executed_in_parts(at, wake_up) {
+                Some(executed) => wake_up.executed = executed,
+                None => return,
+            }
+        }
+        let site = &mut self.site;
+        site.drivers.wake(&mut site.network, at, wake_up);
     }
 
     /// Handles the arrival of a raw Ethernet frame at its host: counts the frame, and notifies the
@@ -321,8 +343,7 @@ impl World {
     /// have arrived or are lost: no later frame reveals the loss of the last frames.
     fn poll_lost_frames(&mut self, workload: u16) {
         if !self.finish_if_delivered(workload) {
-            let (drivers, network) = (&mut self.site.drivers, &mut self.site.network);
-            drivers.wake(network, workload, network.now + POLL_INTERVAL, POLL_LOSSES);
+            self.wake(self.site.network.now + POLL_INTERVAL, workload, POLL_LOSSES);
         }
     }
 

@@ -5,12 +5,42 @@ use eastwest_engine::timers::Timers;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
+/// Parts of a partitioned run (one run on several threads) that execute an event.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Executed {
+    /// Every part executes the event, as also an undivided run does.
+    #[default]
+    Everywhere,
+    /// Only this part executes the event, or another part executes a copy of it.
+    Here,
+    /// This part executes a copy of an event of another part, because it has the other end of a
+    /// connection.
+    Copy,
+}
+
+/// A scheduled wake-up of a workload.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct WakeUp {
+    /// Number of the workload.
+    pub workload: u16,
+    /// Number by which the workload recognizes the wake-up.
+    pub token: u64,
+    /// Parts of a partitioned run that execute the wake-up.
+    pub executed: Executed,
+}
+
+impl WakeUp {
+    fn source(self) -> u64 {
+        u64::from(self.workload) << 48 ^ self.token
+    }
+}
+
 /// Scheduled wake-ups of all workloads.
 #[derive(Serialize, Deserialize)]
 pub struct Wakes {
     timers: Timers,
-    /// Workload and token of each wake-up, by index; unused indices are listed in `free`.
-    tokens: Vec<(u16, u64)>,
+    /// Wake-ups by index; unused indices are listed in `free`.
+    wake_ups: Vec<WakeUp>,
     free: Vec<u32>,
 }
 
@@ -18,24 +48,27 @@ impl Wakes {
     /// Returns an empty list of wake-ups. The seed determines the order of wake-ups at the same
     /// time.
     pub fn new(seed: u64) -> Wakes {
-        Wakes { timers: Timers::new(Class::Wake, seed), tokens: Vec::new(), free: Vec::new() }
+        Wakes { timers: Timers::new(Class::Wake, seed), wake_ups: Vec::new(), free: Vec::new() }
     }
 
-    /// Schedules a wake-up of a workload at time `at`; [`Wakes::pop`] returns `token` with this
-    /// wake-up. Returns whether this wake-up is the earliest one.
-    pub fn push(&mut self, workload: u16, at: Time, token: u64) -> bool {
+    /// Schedules a wake-up at time `at`. Returns whether it is the earliest one.
+    pub fn push(&mut self, at: Time, wake_up: WakeUp) -> bool {
         let place = match self.free.pop() {
             Some(place) => {
-                self.tokens[place as usize] = (workload, token);
+                self.wake_ups[place as usize] = wake_up;
                 place
             }
             None => {
-                self.tokens.push((workload, token));
-                (self.tokens.len() - 1) as u32
+                self.wake_ups.push(wake_up);
+                (self.wake_ups.len() - 1) as u32
             }
         };
-        let source = u64::from(workload) << 48 ^ token;
-        self.timers.push(at, source, u64::from(place))
+        self.timers.push(at, wake_up.source(), u64::from(place))
+    }
+
+    /// Returns the rank of a wake-up among all wake-ups at the time `at`.
+    pub fn rank(&self, at: Time, wake_up: WakeUp) -> u64 {
+        self.timers.rank(at, wake_up.source())
     }
 
     /// Returns the event key (time and order) of the earliest wake-up; [`Key::NEVER`] if there is
@@ -44,10 +77,17 @@ impl Wakes {
         self.timers.first()
     }
 
-    /// Removes the earliest wake-up. Returns its workload and token; `None` if there is none.
-    pub fn pop(&mut self) -> Option<(u16, u64)> {
+    /// Returns the earliest wake-up and its rank among wake-ups at the same time; `None` if there is
+    /// none.
+    pub fn peek(&self) -> Option<(WakeUp, u64)> {
+        let place = self.timers.first_token()?;
+        Some((self.wake_ups[place as usize], self.timers.first_rank()))
+    }
+
+    /// Removes and returns the earliest wake-up; `None` if there is none.
+    pub fn pop(&mut self) -> Option<WakeUp> {
         let place = self.timers.pop()? as u32;
         self.free.push(place);
-        Some(self.tokens[place as usize])
+        Some(self.wake_ups[place as usize])
     }
 }

@@ -16,7 +16,7 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_network::dcb::Cnm;
 use eastwest_network::taps::Seen;
 use eastwest_types::{EndpointId, Packet, Span, Time};
-use eastwest_workload::Event;
+use eastwest_workload::{Action, Event};
 use serde::{Deserialize, Serialize};
 
 /// Complete state of a run in packet mode.
@@ -32,6 +32,9 @@ pub struct World {
     /// whether the run continues.
     #[serde(skip)]
     links_visited: usize,
+    /// Empty vector for the actions of workloads, whose memory is used again.
+    #[serde(skip)]
+    pub(crate) actions: Vec<Action>,
 }
 
 /// Reason why [`World::run_events`] returns.
@@ -55,7 +58,8 @@ impl World {
     /// Builds the state of a run from its plan. Fails if the fabric cannot be built, for example
     /// because a host has no path to another one.
     pub fn new(plan: Plan) -> Result<World, String> {
-        Ok(World { site: Site::new(plan)?, has_started: false, part_state: None, links_visited: 0 })
+        let (site, actions) = (Site::new(plan)?, Vec::new());
+        Ok(World { site, has_started: false, part_state: None, links_visited: 0, actions })
     }
 
     /// Returns mutable access to the state that all modes share (network, transports, workloads,
@@ -315,9 +319,9 @@ impl World {
             }
             Source::Wakes => {
                 let woken = site.drivers.wakes.pop();
-                let (workload, token) = woken.expect("a wake-up is due, so the list has one");
+                let woken = woken.expect("a wake-up is due, so the list has one");
                 site.network.set(Source::Wakes, site.drivers.wakes.first());
-                self.on_wakeup(workload, token);
+                self.on_wakeup(woken.workload, woken.token);
             }
             Source::Samples => {
                 let Site { network, probes, .. } = site;

@@ -14,7 +14,7 @@ use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
 use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
-use eastwest_types::{ClassId, Span, Time};
+use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Settings of an all-to-all exchange.
@@ -83,18 +83,26 @@ impl AllToAll {
     }
 
     /// Returns the number of flows; `None` if some flows start only after the end of other flows or
-    /// after a request. See [`crate::Workload::listed_flows`].
-    pub fn listed_flows(&self) -> Option<u64> {
-        self.flows.listed()
+    /// after a request. See [`crate::Workload::local_flows`].
+    pub fn local_flows(&self) -> Option<u64> {
+        self.flows.local()
+    }
+
+    /// Returns client and server of the flow that starts at the wake-up with this token.
+    pub fn opens(&self, token: u64) -> (HostId, HostId) {
+        self.flows.opens(token, |host, k| receiver(host, k, self.hosts))
     }
 
     /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let hosts = self.hosts;
-        self.flows.handle(now, event, out, |host, k| {
-            ((u64::from(host) + u64::from(k) + 1) % hosts) as u32
-        });
+        self.flows.handle(now, event, out, |host, k| receiver(host, k, hosts));
     }
+}
+
+/// Returns the receiver of flow `k` of a host.
+fn receiver(host: u32, k: u32, hosts: u64) -> u32 {
+    ((u64::from(host) + u64::from(k) + 1) % hosts) as u32
 }
 
 #[cfg(test)]

@@ -86,11 +86,11 @@ impl FlowSet {
         (self.done, u64::from(c.hosts) * u64::from(c.per_host) * u64::from(c.repeat))
     }
 
-    /// Returns the number of flows if all flows start at drawn times and none waits for another
-    /// flow or for a request; otherwise `None`.
-    pub(crate) fn listed(&self) -> Option<u64> {
+    /// Returns the number of flows if all flows, or their requests, start at drawn times and none
+    /// waits for another flow; otherwise `None`.
+    pub(crate) fn local(&self) -> Option<u64> {
         let c = &self.config;
-        let at_once = c.parallel >= c.per_host && c.repeat == 1 && c.request_bytes == 0;
+        let at_once = c.parallel >= c.per_host && c.repeat == 1;
         at_once.then(|| self.progress().1)
     }
 
@@ -106,8 +106,7 @@ impl FlowSet {
         match event {
             Event::Begin => self.begin(now, out),
             Event::Wake { token } => {
-                let per_host = u64::from(self.config.per_host);
-                let (host, k) = ((token / per_host) as u32, (token % per_host) as u32);
+                let (host, k) = self.flow_of(token);
                 self.start(Flow { host, k, round: 0 }, destination(host, k), out);
             }
             Event::Delivered { conn, from, tag } if from != self.sender() => {
@@ -139,6 +138,23 @@ impl FlowSet {
                 out.push(Action::Wake { at, token: self.number(host, k) });
             }
         }
+    }
+
+    /// Returns client and server of the flow that starts at the wake-up with this token;
+    /// `destination(host, k)` is the receiver of flow `k` of a host.
+    pub(crate) fn opens(
+        &self,
+        token: u64,
+        destination: impl FnOnce(u32, u32) -> u32,
+    ) -> (HostId, HostId) {
+        let (host, k) = self.flow_of(token);
+        (HostId(host), HostId(destination(host, k)))
+    }
+
+    /// Returns host and number of the flow that starts at the wake-up with this token.
+    fn flow_of(&self, token: u64) -> (u32, u32) {
+        let per_host = u64::from(self.config.per_host);
+        ((token / per_host) as u32, (token % per_host) as u32)
     }
 
     fn number(&self, host: u32, k: u32) -> u64 {

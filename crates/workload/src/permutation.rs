@@ -10,7 +10,7 @@ use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig};
 use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
-use eastwest_types::{ClassId, Span, Time};
+use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -52,16 +52,20 @@ struct Derangements {
 }
 
 impl Derangements {
-    /// Returns the receiver of `host` in derangement `k`. Must be called once for each host and
-    /// `k`, with rising `k`.
-    fn receiver(&mut self, host: u32, k: u32) -> u32 {
+    /// Returns the receiver of `host` in derangement `k`, which at least one host must still need.
+    fn look_up(&mut self, host: u32, k: u32) -> u32 {
         while self.first + self.kept.len() as u32 <= k {
             let next = derangement(self.hosts, &mut self.stream);
             self.kept.push_back((next, self.hosts));
         }
-        let (receivers, unused) = &mut self.kept[(k - self.first) as usize];
-        let receiver = receivers[host as usize];
-        *unused -= 1;
+        self.kept[(k - self.first) as usize].0[host as usize]
+    }
+
+    /// Returns the receiver of `host` in derangement `k`. Must be called once for each host and
+    /// `k`, with rising `k`.
+    fn receiver(&mut self, host: u32, k: u32) -> u32 {
+        let receiver = self.look_up(host, k);
+        self.kept[(k - self.first) as usize].1 -= 1;
         while self.kept.front().is_some_and(|(_, unused)| *unused == 0) {
             self.kept.pop_front();
             self.first += 1;
@@ -120,9 +124,15 @@ impl Permutation {
     }
 
     /// Returns the number of flows; `None` if some flows start only after the end of other flows.
-    /// See [`crate::Workload::listed_flows`].
-    pub fn listed_flows(&self) -> Option<u64> {
-        self.flows.listed()
+    /// See [`crate::Workload::local_flows`].
+    pub fn local_flows(&self) -> Option<u64> {
+        self.flows.local()
+    }
+
+    /// Returns client and server of the flow that starts at the wake-up with this token.
+    pub fn opens(&mut self, token: u64) -> (HostId, HostId) {
+        let derangements = &mut self.derangements;
+        self.flows.opens(token, |host, k| derangements.look_up(host, k))
     }
 
     /// Handles an event and appends the actions that follow from it to `out`.

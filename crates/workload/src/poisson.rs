@@ -119,12 +119,19 @@ impl Poisson {
         (done, total)
     }
 
-    /// Returns the number of flows if the settings give it; `None` if arrivals end after a duration
-    /// or never. See [`crate::Workload::listed_flows`].
-    pub fn listed_flows(&self) -> Option<u64> {
+    /// Returns the number of flows before the first one has arrived; 0 if arrivals never end.
+    pub fn flows(&self) -> u64 {
         match self.config.until {
-            Until::Count(count) => Some(count),
-            Until::Elapsed(_) | Until::Forever => None,
+            Until::Count(count) => count,
+            Until::Forever => 0,
+            Until::Elapsed(_) => {
+                let (mut gaps, mut at) = (self.gaps.clone(), Time::ZERO + self.config.start);
+                let next = || {
+                    at += exponential(self.mean_gap, &mut gaps);
+                    at
+                };
+                std::iter::repeat_with(next).take_while(|at| *at < self.end).count() as u64
+            }
         }
     }
 

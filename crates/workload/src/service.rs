@@ -231,7 +231,8 @@ impl Service {
         });
     }
 
-    fn finish(&self, out: &mut Vec<Action>) {
+    /// Closes all connections.
+    pub(crate) fn finish(&self, out: &mut Vec<Action>) {
         for client in 0..self.config.clients.len() {
             for server in 0..self.config.servers.len() {
                 if self.exists(client, server) {

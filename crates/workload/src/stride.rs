@@ -9,7 +9,7 @@ use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
 use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
-use eastwest_types::{ClassId, Span, Time};
+use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Settings of a stride pattern: host `i` sends to hosts `i + stride`, `i + 2 · stride`, and so on.
@@ -85,18 +85,26 @@ impl Stride {
     }
 
     /// Returns the number of flows; all flows start at drawn times. See
-    /// [`crate::Workload::listed_flows`].
-    pub fn listed_flows(&self) -> Option<u64> {
-        self.flows.listed()
+    /// [`crate::Workload::local_flows`].
+    pub fn local_flows(&self) -> Option<u64> {
+        self.flows.local()
+    }
+
+    /// Returns client and server of the flow that starts at the wake-up with this token.
+    pub fn opens(&self, token: u64) -> (HostId, HostId) {
+        self.flows.opens(token, |host, k| receiver(host, k, self.stride, self.hosts))
     }
 
     /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let (stride, hosts) = (self.stride, self.hosts);
-        self.flows.handle(now, event, out, |host, k| {
-            ((u64::from(host) + stride * (u64::from(k) + 1)) % hosts) as u32
-        });
+        self.flows.handle(now, event, out, |host, k| receiver(host, k, stride, hosts));
     }
+}
+
+/// Returns the receiver of flow `k` of a host.
+fn receiver(host: u32, k: u32, stride: u64, hosts: u64) -> u32 {
+    ((u64::from(host) + stride * (u64::from(k) + 1)) % hosts) as u32
 }
 
 /// Returns the greatest common divisor of `a` and `b`; `gcd(n, 0) = n`.

@@ -15,7 +15,7 @@ use crate::protocol::{Action, Event};
 use crate::service;
 use crate::stride;
 use crate::transactions;
-use eastwest_types::Time;
+use eastwest_types::{HostId, Time};
 use serde::{Deserialize, Serialize};
 
 /// Defines the enum of all kinds of workload, and a macro that executes an expression for the
@@ -83,16 +83,43 @@ impl Workload {
         matches!(self, Workload::MapReduce(_) | Workload::Application(_))
     }
 
-    /// Returns the number of flows if their number and start times do not depend on the arrival of
-    /// other data; otherwise `None`.
-    pub fn listed_flows(&self) -> Option<u64> {
+    /// Returns the number of flows, or of answered requests, if two conditions hold: connections
+    /// open at times that do not depend on arriving data, and the reaction to a message stays at the
+    /// hosts of its connection. 0 if the workload never ends. Otherwise `None`.
+    pub fn local_flows(&self) -> Option<u64> {
         match self {
-            Workload::Stride(w) => w.listed_flows(),
-            Workload::Permutation(w) => w.listed_flows(),
-            Workload::AllToAll(w) => w.listed_flows(),
+            Workload::Stride(w) => w.local_flows(),
+            Workload::Permutation(w) => w.local_flows(),
+            Workload::AllToAll(w) => w.local_flows(),
             Workload::FlowList(w) => Some(w.progress().1),
-            Workload::Poisson(w) => w.listed_flows(),
+            Workload::Poisson(w) => Some(w.flows()),
+            Workload::Service(w) => Some(w.progress().1),
             _ => None,
+        }
+    }
+
+    /// Returns client and server of the connection that the workload opens at the wake-up with this
+    /// token, if it does nothing else then except to write to this connection; otherwise `None`.
+    pub fn opens(&mut self, token: u64) -> Option<(HostId, HostId)> {
+        match self {
+            Workload::Stride(w) => Some(w.opens(token)),
+            Workload::Permutation(w) => Some(w.opens(token)),
+            Workload::AllToAll(w) => Some(w.opens(token)),
+            _ => None,
+        }
+    }
+
+    /// Whether the workload closes connections of many hosts when its last message has arrived.
+    pub fn closes_all_at_end(&self) -> bool {
+        matches!(self, Workload::Service(w) if w.progress().1 > 0)
+    }
+
+    /// Appends the actions with which a workload that [closes all
+    /// connections](Workload::closes_all_at_end) ends. Needed in a run on several threads, in which
+    /// no thread receives all messages of the workload.
+    pub fn end(&self, out: &mut Vec<Action>) {
+        if let Workload::Service(w) = self {
+            w.finish(out);
         }
     }
 

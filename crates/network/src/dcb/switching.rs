@@ -33,8 +33,8 @@ impl Fabric {
     }
 
     /// Enqueues a packet at a port that [`Link::enqueue`] leaves to the fabric: the network card of
-    /// a host with data-centre bridging or, in a partitioned fabric, a port to a host or to another
-    /// part.
+    /// a host with data-centre bridging or, in a partitioned fabric, a port to another part, or to a
+    /// host that soon receives the last byte of a message.
     #[inline(never)]
     pub(crate) fn enqueue_via_fabric(
         &mut self,

@@ -5,7 +5,7 @@ use super::Fabric;
 use crate::link::{Link, Outcome};
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
-use crate::partition::{CORE, CrossingPacket, Mail, Partition, Promise, within_link};
+use crate::partition::{CORE, CrossingPacket, Mail, MessageWatch, Partition, Promise, within_link};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::{Order, Tournament};
 use eastwest_types::{EndpointId, HostId, Packet, Time};
@@ -34,9 +34,7 @@ impl Fabric {
             if partition.owner(link.from, link.to) != partition.part {
                 link.only_arrives();
             } else if partition.part_of[link.to as usize] == CORE {
-                link.partition(true);
-            } else if link.to < self.graph.hosts {
-                link.partition(false);
+                link.partition();
             }
         }
         self.partition = Some(Box::new(partition));
@@ -56,35 +54,40 @@ impl Fabric {
             &mut self.links[link as usize],
             self.partition.as_mut().expect("the fabric has parts"),
         );
-        if !l.partitioned.as_ref().is_some_and(|d| d.crosses) {
-            let outcome = l.enqueue_local(now, handle, false, &mut self.pool);
+        if l.partitioned.is_none() {
+            let outcome = l.enqueue_left(now, &handle, &mut self.pool);
             let packet = self.pool.get(handle.slot());
             let (first, after) = packet.positions();
             if first != after
                 && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
                 && watch.waits()
                 && !matches!(outcome, Outcome::Dropped(_))
-                && watch.observe(after)
+                && watch.observe((first, after))
             {
                 partition.checks.push((link, packet.dst_endpoint));
             }
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
+        l.count_remote(now, false);
         // Another part of the partitioned fabric may execute an arrival at this port at the same
         // time, before or after the current arrival.
-        let key = Key::new(now, Class::Arrival);
-        let tie = events.goes_before(key, link, before);
+        if l.arrives_elsewhere(now)
+            && events.goes_before(Key::new(now, Class::Arrival), link, before)
+        {
+            l.count_remote(now, true);
+        }
         let part = partition.part_of(handle.dst());
         if part == usize::from(partition.part) {
-            let outcome = l.enqueue_local(now, handle, tie, &mut self.pool);
+            let outcome = l.enqueue_local(now, handle, &mut self.pool);
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
-        match l.enqueue_crossing(now, handle, tie, &mut self.pool) {
+        match l.enqueue_crossing(now, handle, &mut self.pool) {
             Ok(arrive) => {
-                let packet = self.pool.detach(handle.slot());
+                let mail = &mut partition.out[part];
+                let packet = self.pool.detach(handle.slot(), &mut mail.sides);
                 partition.first_out = partition.first_out.min(arrive);
                 let handle = handle.arriving(arrive);
-                partition.out[part].packets.push(CrossingPacket { link, handle, packet });
+                mail.packets.push(CrossingPacket { link, handle, packet });
             }
             Err(cause) => self.drop_at_port(now, link, handle, cause, before),
         }
@@ -124,8 +127,19 @@ impl Fabric {
     /// Receives packets and promises from another part of the partitioned fabric. The packets are
     /// in flight to this part; promises are announced delivery times of messages.
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
+        let mut sides = mail.sides.drain(..);
         for CrossingPacket { link, handle, packet } in mail.packets.drain(..) {
-            let handle = handle.in_slot(self.pool.attach(&packet));
+            let (first, after) = packet.positions();
+            if first != after
+                && let Some(partition) = &mut self.partition
+                && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
+                && watch.comes((first, after))
+            {
+                partition.last_bytes[handle.dst().0 as usize] += 1;
+                let down = self.down_to(handle.dst());
+                self.links[down as usize].leave_to_fabric(true);
+            }
+            let handle = handle.in_slot(self.pool.attach(&packet, &mut sides));
             if let Some(key) = self.links[link as usize].arrives(handle) {
                 events.set_sooner(link, key);
             }
@@ -143,19 +157,33 @@ impl Fabric {
         }
     }
 
-    /// Returns the time at which a link delivers the packet that completes a stream up to position
-    /// `end`, and the number of packets that the link delivers before. `None` if the packet is not
-    /// on this link. All bytes before `next`, and all bytes of the ranges `held`, have already
-    /// arrived.
+    /// Ends the watch of a receiver for the last byte of a message, which arrives on the link
+    /// `down`. `next` is the stream position after the last byte of the next message, whose packets
+    /// may already be in flight; `None` if there is none.
+    pub fn end_watch(&mut self, down: u32, endpoint: EndpointId, next: Option<u64>) {
+        let Some(partition) = &mut self.partition else { return };
+        let watch = &mut partition.watches[endpoint.slot()];
+        let l = &mut self.links[down as usize];
+        let last_bytes = &mut partition.last_bytes[l.to as usize];
+        *last_bytes -= u32::from(watch.last_came);
+        *watch = MessageWatch::under_way(next);
+        *last_bytes += u32::from(watch.last_came);
+        l.leave_to_fabric(*last_bytes > 0);
+    }
+
+    /// Returns for each of the stream positions `ends`, in order, the time at which a link delivers
+    /// the packet that completes the stream up to this position, and the number of packets that the
+    /// link delivers before. The list ends before the first position whose packet is not on this
+    /// link. All bytes before `next`, and all bytes of the ranges `held`, have already arrived.
     pub fn completes(
         &self,
         link: u32,
         endpoint: EndpointId,
-        (next, end): (u64, u64),
+        (mut next, ends): (u64, &[u64]),
         held: &mut Vec<(u64, u64)>,
         events: &Tournament,
-    ) -> Option<(Time, u64)> {
-        let mut next = next;
+    ) -> Vec<(Time, u64)> {
+        let mut complete = Vec::new();
         for (at, number, handle) in self.links[link as usize].handed_over(events.key(link).time()) {
             let packet = self.pool.get(handle.slot());
             let (first, after) = packet.positions();
@@ -171,11 +199,14 @@ impl Fabric {
                 }
             }
             held.retain(|r| r.1 > next);
-            if next >= end {
-                return Some((at, number));
+            while ends.get(complete.len()).is_some_and(|&end| next >= end) {
+                complete.push((at, number));
+            }
+            if complete.len() == ends.len() {
+                break;
             }
         }
-        None
+        complete
     }
 
     /// Returns `None` unless the next event of a link is a promise: the delivery of a message,
@@ -255,8 +286,10 @@ impl Fabric {
             }
             for (mut handle, part) in under_way {
                 if part > 0 {
-                    let detached = others[part - 1].pool.detach(handle.slot());
-                    handle = handle.in_slot(self.pool.attach(&detached));
+                    let mut sides = Vec::new();
+                    let detached = others[part - 1].pool.detach(handle.slot(), &mut sides);
+                    let slot = self.pool.attach(&detached, &mut sides.into_iter());
+                    handle = handle.in_slot(slot);
                 }
                 self.links[number].put_on_wire(handle);
             }

@@ -1,5 +1,6 @@
 //! Ports with special functions in a partitioned fabric, which is simulated in several parts
-//! (threads): ports whose packets may arrive in another part, and ports to hosts.
+//! (threads): ports whose packets may arrive in another part, and ports to hosts that soon receive
+//! the last byte of a message from another part.
 //!
 //! A packet whose next node is in another part is sent to that part when it is enqueued. This is
 //! possible because the port fixes departures at enqueue, so that the arrival time is known. Until
@@ -21,10 +22,9 @@ impl Link {
         self.eager_fast_path || self.eager_sees_all
     }
 
-    /// Prepares the port for a fabric that is simulated in several parts:
-    /// [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here. `crosses` means that
-    /// packets may arrive in another part.
-    pub(crate) fn partition(&mut self, crosses: bool) {
+    /// Prepares a port whose packets may arrive in another part of a fabric that is simulated in
+    /// several parts: [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here.
+    pub(crate) fn partition(&mut self) {
         assert!(
             self.can_be_partitioned() && self.on_wire.is_empty(),
             "only idle eager ports can be partitioned"
@@ -32,9 +32,38 @@ impl Link {
         // The fast path of RED is switched off, and packets whose transmission has started are
         // counted for each arrival.
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
-        self.tracks_started = crosses;
+        self.tracks_started = true;
         self.choose_arrival_path();
-        self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
+        let sees_all = self.queue.sees_all();
+        self.partitioned = Some(Box::new(Partitioned { sees_all, ..Partitioned::default() }));
+    }
+
+    /// Makes the port leave all packets to [`Fabric`](crate::fabric::Fabric), which observes them
+    /// and calls [`Link::enqueue_left`] (`on` is true), or enqueue packets itself again.
+    pub(crate) fn leave_to_fabric(&mut self, on: bool) {
+        let sees_all = self.queue.sees_all();
+        (self.eager_fast_path, self.eager_sees_all) = (!on && !sees_all, !on && sees_all);
+    }
+
+    /// Enqueues a packet that the port has left to the fabric, see [`Link::leave_to_fabric`].
+    pub(crate) fn enqueue_left(
+        &mut self,
+        now: Time,
+        handle: &PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        self.leave_to_fabric(false);
+        let outcome = self.enqueue(now, handle.words(), pool);
+        self.leave_to_fabric(true);
+        outcome
+    }
+
+    /// Whether a packet of this port arrives at its next node in another part of the partitioned
+    /// fabric at the time `now`. Earlier arrivals must have been counted.
+    #[inline]
+    pub(crate) fn arrives_elsewhere(&self, now: Time) -> bool {
+        let first = self.partitioned.as_ref().and_then(|d| d.departed.get(0));
+        first.is_some_and(|handle| handle.arrive == now)
     }
 
     /// Makes this link the receiving side of a port that another part of the partitioned fabric
@@ -44,35 +73,32 @@ impl Link {
         self.choose_arrival_path();
     }
 
-    /// Enqueues a packet whose next node is in this part of the partitioned fabric. With `tie`,
-    /// packets that arrive at their next node in other parts at the time `now` count as already
-    /// arrived.
+    /// Enqueues a packet whose next node is in this part of the partitioned fabric. Arrivals in
+    /// other parts must have been counted ([`Link::count_remote`]).
     #[inline]
     pub(crate) fn enqueue_local(
         &mut self,
         now: Time,
         handle: PacketHandle,
-        tie: bool,
         pool: &mut PacketPool,
     ) -> Outcome {
-        match self.admit(now, &handle, tie, pool) {
+        match self.admit(now, &handle, pool) {
             Some(cause) => Outcome::Dropped(cause),
             None => self.schedule_departure(now, handle.words()),
         }
     }
 
     /// Enqueues a packet whose next node is in another part of the partitioned fabric. Returns its
-    /// arrival time, or the cause if it is dropped. With `tie`, packets that arrive at their next
-    /// node in other parts at the time `now` count as already arrived.
+    /// arrival time, or the cause if it is dropped. Arrivals in other parts must have been counted
+    /// ([`Link::count_remote`]).
     #[inline]
     pub(crate) fn enqueue_crossing(
         &mut self,
         now: Time,
         mut handle: PacketHandle,
-        tie: bool,
         pool: &mut PacketPool,
     ) -> Result<Time, Cause> {
-        if let Some(cause) = self.admit(now, &handle, tie, pool) {
+        if let Some(cause) = self.admit(now, &handle, pool) {
             return Err(cause);
         }
         let ip_len = u32::from(handle.ip_len());
@@ -87,20 +113,24 @@ impl Link {
     /// Applies the queue discipline to a packet if a decision is necessary. Returns the cause if
     /// the packet is dropped.
     #[inline]
-    fn admit(
+    fn admit(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) -> Option<Cause> {
+        let (departed, sees_all) =
+            self.partitioned.as_ref().map_or((0, true), |d| (d.departed.len(), d.sees_all));
+        let fits =
+            self.on_wire.len() + departed < self.admits_below as usize || self.busy_until <= now;
+        if fits && !sees_all {
+            return None;
+        }
+        self.decide_partitioned(now, handle, pool)
+    }
+
+    #[inline(never)]
+    fn decide_partitioned(
         &mut self,
         now: Time,
         handle: &PacketHandle,
-        tie: bool,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        self.count_remote(now, tie);
-        let departed = self.partitioned.as_ref().map_or(0, |d| d.departed.len());
-        let fits =
-            self.on_wire.len() + departed < self.admits_below as usize || self.busy_until <= now;
-        if fits && !self.queue.sees_all() {
-            return None;
-        }
         let backlog = self.backlog_partitioned(now);
         self.apply_aqm(now, handle, backlog, self.busy_until, pool)
     }
@@ -130,7 +160,7 @@ impl Link {
     /// Puts the packets of all parts of the fabric into `on_wire`, so that the queue of the port
     /// can be read (`open` is true), or restores the packets of this part alone.
     pub(crate) fn expose_all(&mut self, open: bool) {
-        let Some(partitioned) = self.partitioned.as_mut().filter(|d| d.crosses) else { return };
+        let Some(partitioned) = &mut self.partitioned else { return };
         if !open {
             self.on_wire = partitioned.own_ring.take().unwrap_or_default();
             return;
@@ -147,16 +177,17 @@ impl Link {
     /// fabric before `now`; with `at_now`, also packets that arrive at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
-        while let Some(partitioned) = &mut self.partitioned
-            && let Some(&handle) = partitioned.departed.get(0)
+        let (framing, min_frame) = (u32::from(self.framing()), u32::from(self.min_frame));
+        let Some(partitioned) = &mut self.partitioned else { return };
+        while let Some(&handle) = partitioned.departed.get(0)
             && (handle.arrive < now || (at_now && handle.arrive == now))
         {
             partitioned.departed.pop();
             let ip_len = u32::from(handle.ip_len());
             self.held_bytes -= u64::from(ip_len);
             self.counters.packets += 1;
-            self.counters.bytes += u64::from(self.wire_bytes(ip_len));
-            self.fold(Key::new(handle.arrive, Class::Arrival).0, handle.identity());
+            self.counters.bytes += u64::from((ip_len + framing).max(min_frame));
+            self.counters.fold(Key::new(handle.arrive, Class::Arrival).0, handle.identity());
         }
     }
 
@@ -216,7 +247,8 @@ mod tests {
     type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);
 
     /// Enqueues packets (time, IP bytes) and runs until the port is empty. The packets selected by
-    /// `crosses` arrive in another part of a partitioned fabric.
+    /// `crosses` arrive in another part of a partitioned fabric; at a port that is not partitioned,
+    /// they are left to the fabric.
     fn play(link: &mut Link, offers: &[(Time, u16)], crosses: impl Fn(usize) -> bool) -> Did {
         let (mut pool, mut next) = (PacketPool::default(), Key::NEVER);
         let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());
@@ -234,9 +266,16 @@ mod tests {
             let slot = pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet);
             let outcome = match (link.partitioned.is_some(), crosses(number)) {
-                (false, _) => link.enqueue(at, handle.words(), &mut pool),
-                (true, false) => link.enqueue_local(at, handle, false, &mut pool),
-                (true, true) => match link.enqueue_crossing(at, handle, false, &mut pool) {
+                (false, false) => link.enqueue(at, handle.words(), &mut pool),
+                (false, true) => {
+                    link.leave_to_fabric(true);
+                    assert_eq!(link.enqueue(at, handle.words(), &mut pool), Outcome::LeftToFabric);
+                    let outcome = link.enqueue_left(at, &handle, &mut pool);
+                    link.leave_to_fabric(false);
+                    outcome
+                }
+                (true, false) => link.enqueue_local(at, handle, &mut pool),
+                (true, true) => match link.enqueue_crossing(at, handle, &mut pool) {
                     Ok(arrive) => {
                         arrived.push((arrive, slot));
                         Outcome::Queued
@@ -287,10 +326,12 @@ mod tests {
                 .collect();
             let chosen = random.below(u64::MAX);
             let (mut whole, mut partitioned) = (Link::new(port()), Link::new(port()));
-            partitioned.partition(true);
+            partitioned.partition();
             let one = play(&mut whole, &offers, |_| false);
             let parts = play(&mut partitioned, &offers, |n| chosen >> (n % 64) & 1 == 1);
             assert_eq!(one, parts, "case {case}");
+            let left = play(&mut Link::new(port()), &offers, |n| chosen >> (n % 64) & 1 == 1);
+            assert_eq!(one, left, "case {case}");
             let (one, parts) = (whole.counters, partitioned.counters);
             assert_eq!(
                 (one.packets, one.bytes, one.trail),
@@ -307,13 +348,13 @@ mod tests {
     #[test]
     fn what_arrives_at_the_very_instant_is_counted_where_it_goes_first() {
         let mut link = Link::new(spec(Limit::Packets(9), Mode::Eager));
-        link.partition(true);
+        link.partition();
         let (mut pool, packet) = (PacketPool::default(), packet(1_500, 0));
         let handle = PacketHandle::new(pool.insert(&packet), &packet);
-        let arrive =
-            link.enqueue_crossing(Time(7), handle, false, &mut pool).expect("there is room");
+        let arrive = link.enqueue_crossing(Time(7), handle, &mut pool).expect("there is room");
         link.count_remote(arrive, false);
-        assert_eq!(link.counters.packets, 0);
+        assert_eq!((link.counters.packets, link.arrives_elsewhere(arrive)), (0, true));
+        assert!(!link.arrives_elsewhere(Time(arrive.0 + 1)));
         link.count_remote(arrive, true);
         assert_eq!((link.counters.packets, link.held_bytes), (1, 0));
     }

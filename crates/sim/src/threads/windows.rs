@@ -52,7 +52,7 @@ impl PartReport {
         let part_state = world.part_state();
         PartReport {
             done: part_state.done,
-            events: world.site.events - part_state.repeated,
+            events: world.site.events - part_state.repeated - part_state.copied,
             hops: part_state.hops,
             abort_reason: part_state.abort_reason,
             last_open: part_state.last_open,
@@ -315,7 +315,7 @@ impl Coordinator<'_> {
 /// the thread of part 0. Returns the reason why the windows ended.
 pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator>) -> Windows {
     let _watch = Watch(&x.meeting);
-    locked(&x.worlds[me]).start_workloads();
+    locked(&x.worlds[me]).start_part();
     let mut parity = 0;
     loop {
         parity ^= 1;

@@ -32,6 +32,9 @@ impl Settings {
     }
 }
 
+/// Host of an endpoint that is not in use.
+const NOBODY: HostId = HostId(u32::MAX);
+
 /// All TCP endpoints of a simulation, and their settings.
 #[derive(Serialize, Deserialize)]
 pub struct Stack {
@@ -39,6 +42,9 @@ pub struct Stack {
     pub(super) endpoints: Vec<Endpoint>,
     /// Slots of client ends that a new connection may use.
     free: Vec<u32>,
+    /// In a partitioned run: number of connections since the last own one whose ends other parts
+    /// simulate. Their slots follow those in `endpoints`.
+    elsewhere: u32,
     /// Sums of the counters of all endpoints whose connection has ended.
     closed_totals: Counters,
     /// In a partitioned run: whether any endpoint has finished, so that its slot may be used again.
@@ -54,6 +60,7 @@ impl Stack {
             settings: Settings { first: config, others: Vec::new() },
             endpoints: Vec::new(),
             free: Vec::new(),
+            elsewhere: 0,
             closed_totals: Counters::default(),
             any_ended: false,
             late_arrivals: None,
@@ -132,15 +139,42 @@ impl Stack {
         self.any_ended
     }
 
-    /// Takes over the endpoints on the hosts for which `theirs` is true from another stack, which
-    /// has the same connections. Adds the other stack's counters of ended connections.
+    /// Takes over the endpoints on the hosts for which `theirs` is true from the stack of another
+    /// part of a partitioned run. Adds the other stack's counters of ended connections.
     pub fn adopt_endpoints(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
+        if self.endpoints.len() < other.endpoints.len() {
+            self.extend_to(other.endpoints.len());
+        }
         for (mine, other) in self.endpoints.iter_mut().zip(&mut other.endpoints) {
-            if theirs(mine.address.local) {
+            if theirs(other.address.local) {
                 std::mem::swap(mine, other);
             }
         }
         self.closed_totals.add(&other.closed_totals);
+    }
+
+    /// Reserves memory for this number of further connections.
+    pub fn reserve(&mut self, connections: usize) {
+        memory::reserve(&mut self.endpoints, 2 * connections);
+    }
+
+    /// Counts a connection whose ends other parts of a partitioned run simulate, so that later
+    /// connections have the slots of an undivided run. Returns false if all slots are in use.
+    pub fn skip(&mut self) -> bool {
+        self.elsewhere += 1;
+        self.endpoints.len() + 2 * self.elsewhere as usize <= EndpointId::MAX_SLOTS
+    }
+
+    /// Appends unused endpoints, so that there are `slots` endpoints.
+    fn extend_to(&mut self, slots: usize) {
+        while slots > self.endpoints.capacity() {
+            memory::grow(&mut self.endpoints);
+        }
+        let (client, server) = (NOBODY, NOBODY);
+        let c = Connect { client, server, hashes: (0, 0), dscp: 0, class: 0, settings: (0, 0) };
+        let config = (0, &self.settings.first);
+        let blank = |_| Endpoint::new(EndpointId(0), client, server, 0, &c, config);
+        self.endpoints.extend((self.endpoints.len()..slots).map(blank));
     }
 
     /// Allocates the slots of a connection without sending a SYN. Returns the client's endpoint, or
@@ -151,15 +185,13 @@ impl Stack {
                 let old = self.endpoints[slot as usize].address.id;
                 (slot as usize, old.generation().wrapping_add(1))
             }
-            None if self.endpoints.len() + 2 > EndpointId::MAX_SLOTS => return None,
             None => {
-                let slot = self.endpoints.len();
-                if slot + 2 > self.endpoints.capacity() {
-                    memory::grow(&mut self.endpoints);
+                let slot = self.endpoints.len() + 2 * self.elsewhere as usize;
+                if slot + 2 > EndpointId::MAX_SLOTS {
+                    return None;
                 }
-                let config = (0, &self.settings.first);
-                let blank = |_| Endpoint::new(EndpointId(0), c.client, c.server, 0, c, config);
-                self.endpoints.extend([0, 1].map(blank));
+                self.elsewhere = 0;
+                self.extend_to(slot + 2);
                 (slot, 0)
             }
         };
@@ -171,6 +203,12 @@ impl Stack {
         self.endpoints[slot] = client;
         self.endpoints[slot + 1] = server;
         Some(id)
+    }
+
+    /// Counts `bytes` payload bytes that are written to the stream of endpoint `id`, which another
+    /// part of a partitioned run simulates.
+    pub fn count_written(&mut self, id: EndpointId, bytes: u64) {
+        self.endpoints[id.slot()].stream.write(bytes);
     }
 
     /// Writes `bytes` payload bytes to the stream of endpoint `id`, for its application.
