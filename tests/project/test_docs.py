@@ -302,6 +302,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run(JOBS, out=folder / "jobs"),
         ew.run(RANKS, out=folder / "ranks"),
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
+        ew.run("first", out=folder / "links", set={"fidelity": "links"}),
         ew.run(LOSSLESS, out=folder / "lossless"),
         ew.run(ADAPTIVE, out=folder / "adaptive"),
         ew.run("rocev2", out=folder / "rocev2", set={"workload.1.flows": 20}),

@@ -1,4 +1,4 @@
-"""A result of the flow mode tells this wherever it is shown; impossible settings are refused."""
+"""A result of flow mode or link mode tells this wherever it is shown."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from eastwest import fidelity
 from eastwest.cli.show import print_summary
 from eastwest.report.compare import comparison
 from eastwest.report.verdict import verdicts
+from eastwest.sweep.metrics import metrics_in
 from eastwest.views.facts import Facts
 
 SETTING = {"fidelity": "flow"}
@@ -52,6 +53,22 @@ def test_a_run_that_losses_dominate_is_told_apart(tmp_path: Path) -> None:
     done = ew.run("s2", out=tmp_path / "s2", set=SETTING | {"workload.incast.rounds": 1})
     assert fidelity.warning(done.summary).startswith("loss-dominated")
     assert ("look", fidelity.warning(done.summary) + ".") in verdicts(Facts(done))
+
+
+def test_a_result_of_link_mode_gives_its_errors_and_does_not_depend_on_threads(
+    tmp_path: Path,
+) -> None:
+    links = ew.run("first", out=tmp_path / "links", set={"fidelity": "links"})
+    mode = links.summary["flow_mode"]
+    assert links.summary["fidelity"] == "links"
+    assert links.summary["flows"]["completed"] == mode["flows"]
+    assert f"{100 * mode['measured']['open_loop']['p99_worst']:.1f} %" in mode["error"]
+    assert verdicts(Facts(links))[0] == ("look", fidelity.error(links.summary) + ".")
+    assert "latency_us.p99" not in metrics_in(links.summary)
+    again = ew.run("first", out=tmp_path / "again", set={"fidelity": "links"}, threads=2)
+    assert again.digest == links.digest
+    with pytest.raises(ew.ScenarioError, match="closed-loop"):
+        ew.run("s2", out=tmp_path / "s2", set={"fidelity": "links"})
 
 
 def test_hostile_summaries_do_no_harm() -> None:

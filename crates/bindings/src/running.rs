@@ -8,6 +8,7 @@ use crate::patience::patiently;
 use crate::sketch::Watch;
 use eastwest_sim::checkpoint::{self, Keep, Kept};
 use eastwest_sim::flow_world::FlowWorld;
+use eastwest_sim::links::LinksWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Fidelity, Scenario};
@@ -100,6 +101,9 @@ impl<'a> Running<'a> {
             Some(Kept::Parts(parts)) => Some(parts),
             None => None,
         };
+        if self.scenario.fidelity == Fidelity::Links {
+            return self.finish_link_by_link();
+        }
         let asked = self.options.threads > 1 || parts.is_some();
         let why = match self.finish_on_threads(parts)? {
             Ok(Outcome::Done(mut done)) => {
@@ -210,6 +214,30 @@ impl<'a> Running<'a> {
         };
         self.request_frames(world.site_mut());
         let ended = world.run(&mut |site| self.look(site));
+        let ended = ended.and_then(|()| self.show_last(world.site_mut()));
+        match (ended, self.raised.take()) {
+            (_, Some(raised)) => Err(raised),
+            (Err(error), None) => Ok(Err(error)),
+            (Ok(()), None) => {
+                let progress = self.options.progress.as_ref();
+                let results = patiently(progress, || Results::new(world.finish()))?;
+                Ok(Ok(Finished { results, note }))
+            }
+        }
+    }
+
+    /// Runs in link mode, which simulates several cables at a time.
+    fn finish_link_by_link(&mut self) -> PyResult<Result<Finished, RunError>> {
+        let mut world = match self.build(LinksWorld::new)? {
+            Ok(world) => world,
+            Err(error) => return Ok(Err(error)),
+        };
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = self.options.threads.min(cores);
+        let note = (self.options.threads > 1)
+            .then(|| format!("{threads} threads were used, each for one link at a time."));
+        self.request_frames(world.site_mut());
+        let ended = world.run(threads, &mut |site| self.look(site));
         let ended = ended.and_then(|()| self.show_last(world.site_mut()));
         match (ended, self.raised.take()) {
             (_, Some(raised)) => Err(raised),

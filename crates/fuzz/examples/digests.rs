@@ -85,7 +85,7 @@ fn of_generated(count: u64) {
 fn hash_of(scenario: &Scenario, most: u64) -> String {
     let mut looks = 0;
     let results = match scenario.fidelity {
-        Fidelity::Flow => eastwest_sim::run::run(scenario, false, &mut |_| {
+        Fidelity::Flow | Fidelity::Links => eastwest_sim::run::run(scenario, false, &mut |_| {
             looks += 1;
             most == MOST_OF_FILE || looks < 4
         })

@@ -351,16 +351,20 @@ impl Judge<'_> {
         Ok(Ok(parts))
     }
 
-    /// Runs the scenario with a caller that receives the state of the run at random times.
+    /// Runs the scenario with a caller that receives the state of the run at random times. Link
+    /// mode has only the state at the end.
     fn observed(&self, expected: &End) -> Result<(), Failure> {
+        if self.case.scenario.fidelity == Fidelity::Links {
+            return Ok(());
+        }
         let run_s = match expected {
             End::Done(results) => results.summary["simulated_s"].as_f64().unwrap_or(0.0),
             _ => 1e-3,
         };
         let mut observer = Observer::new(self.seed, run_s);
         let run = || match self.case.scenario.fidelity {
-            Fidelity::Flow => Ok(observed_without_packets(&self.case.scenario, &mut observer)),
             Fidelity::Packet => observed_with_packets(&self.case.scenario, &mut observer),
+            _ => Ok(observed_without_packets(&self.case.scenario, &mut observer)),
         };
         let end = guarded("frames", run)?.map_err(fails("frames"))?;
         if let End::Done(results) = &end {
@@ -431,7 +435,7 @@ fn empty(scenario: &Scenario) -> World {
 /// Executes one run of a scenario from begin to end; with `reference`, ports use two events for
 /// each packet.
 fn plain(scenario: &Scenario, reference: bool) -> End {
-    if scenario.fidelity == Fidelity::Flow {
+    if scenario.fidelity != Fidelity::Packet {
         let look = &mut |progress: &Progress| progress.events < MOST_EVENTS;
         return match eastwest_sim::run::run(scenario, false, look) {
             Ok(results) => End::Done(Box::new(results)),

@@ -96,6 +96,11 @@ impl FlowTable {
         self.rows.push(row);
     }
 
+    /// Returns the rows in memory, in order of arrival.
+    pub fn rows(&self) -> &[FlowRow] {
+        &self.rows
+    }
+
     /// Returns the number of messages that have arrived, including those whose rows were removed
     /// from memory.
     pub fn len(&self) -> u64 {

@@ -162,6 +162,10 @@ impl Few {
     }
 
     fn number(&mut self, text: &str) -> u32 {
+        // Comparing a few texts takes less time than a search in the tree.
+        if let Some(found) = self.texts.iter().take(8).position(|t| t == text) {
+            return found as u32;
+        }
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }

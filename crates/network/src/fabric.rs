@@ -290,7 +290,8 @@ impl Fabric {
     }
 
     /// Enqueues a packet of a host at the network card of the host.
-    #[inline]
+    // The function is inlined, so that the fields of the packet pass through registers.
+    #[inline(always)]
     pub fn send(
         &mut self,
         now: Time,
@@ -300,22 +301,28 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         self.tally.sent += 1;
-        let slot = match sack {
-            None => {
-                packet.sack = NO_SACK;
-                self.pool.insert(&packet)
-            }
-            Some(blocks) => {
-                packet.sack = self.pool.put_sack(blocks);
-                self.pool.insert(&packet)
+        packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
+        let slot = self.pool.insert(&packet);
+        self.enqueue_at_card(now, from, PacketHandle::new(slot, &packet).words(), events);
+    }
+
+    /// Enqueues a packet that is in the pool at the network card of host `from`.
+    #[inline(never)]
+    fn enqueue_at_card(
+        &mut self,
+        now: Time,
+        from: HostId,
+        packet: PacketWords,
+        events: &mut Tournament,
+    ) {
+        let (up, packet) = match self.cards {
+            None => (self.up[from.0 as usize], packet),
+            Some(_) => {
+                let mut handle = packet.arriving(Time::NEVER);
+                (self.choose_card(from, &mut handle), handle.words())
             }
         };
-        let mut handle = PacketHandle::new(slot, &packet);
-        let up = match self.cards {
-            None => self.up[from.0 as usize],
-            Some(_) => self.choose_card(from, &mut handle),
-        };
-        self.enqueue(now, up, handle.words(), up, events);
+        self.enqueue(now, up, packet, up, events);
     }
 
     /// Returns the link from the switch of a host down to its first card.

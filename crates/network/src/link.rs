@@ -808,6 +808,7 @@ impl Link {
 
     /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`,
     /// including the packets that are sent before them.
+    #[inline]
     pub fn clear_at(&self, dscp: u8) -> Time {
         match &self.queues {
             Some(queues) if queues.may_reorder() => self.turn_ends(queues, dscp),

@@ -219,7 +219,8 @@ pub struct PacketPool {
 impl PacketPool {
     /// Stores a packet and returns its slot. Its SACK blocks must have been
     /// [stored](PacketPool::put_sack) before.
-    #[inline]
+    // The function is inlined, so that the fields of the packet pass through registers.
+    #[inline(always)]
     pub fn insert(&mut self, packet: &Packet) -> u32 {
         match packet.sack {
             NO_SACK => self.store(Stored::new(packet)),

@@ -127,8 +127,14 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     if !cfg!(feature = "checkpoints") {
         return Some("a mechanism crate of the scenario was compiled without checkpoints");
     }
-    if scenario.fidelity == Fidelity::Flow {
-        return Some("the state of a run with fidelity = \"flow\" cannot be saved yet");
+    match scenario.fidelity {
+        Fidelity::Packet => {}
+        Fidelity::Flow => {
+            return Some("the state of a run with fidelity = \"flow\" cannot be saved yet");
+        }
+        Fidelity::Links => {
+            return Some("the state of a run with fidelity = \"links\" cannot be saved yet");
+        }
     }
     let FabricConfig { switch_queue, host_queue, scheduler, routing, .. } = &scenario.fabric;
     let classes = match scheduler {

@@ -2,7 +2,7 @@
 //! mode and packet mode share workloads, routes and records. Results that need packets are empty in
 //! flow mode.
 
-use crate::approximate::Approximate;
+use crate::approximate::{Approximate, FlowCounts};
 use crate::flow_energy;
 use crate::messages::{LossCounts, Message};
 use crate::plan::Plan;
@@ -16,6 +16,7 @@ use eastwest_fluid::transfer::Rules;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::energy::eee::StateTimes;
 use eastwest_network::queue::QueueConfig;
+use eastwest_network::topology::CableConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
@@ -55,30 +56,32 @@ fn room(queue: &QueueConfig, packet: u64) -> u64 {
     }
 }
 
+/// Returns one direction of a cable for the fluid network. `ends` is whether it begins at a host, and
+/// whether it ends at a host.
+pub(crate) fn port(config: &FabricConfig, cable: CableConfig, ends: (bool, bool)) -> PortSpec {
+    let full = config.mtu + config.framing;
+    let (at_host, to_host) = ends;
+    let queue = if at_host { &config.host_queue } else { &config.switch_queue };
+    let mut bytes = room(queue, u64::from(full));
+    if let Some(shared) = config.shared_queues().filter(|_| !at_host) {
+        // limit of a queue in the shared memory (dynamic threshold) if all other queues are empty
+        let alone = shared.alpha / (1.0 + shared.alpha) * shared.size as f64;
+        bytes = bytes.min((alone as u64).max(shared.reserve));
+    }
+    let queue = match queue.target(cable.rate, full) {
+        Some(target) => Queue::Aims(target, bytes),
+        None => Queue::DropTail(bytes),
+    };
+    let jitter = Span(config.processing_jitter.0 / 2);
+    let last = if to_host { jitter } else { Span::ZERO };
+    PortSpec { rate: cable.rate, delay: cable.delay + last, queue }
+}
+
 /// Returns the ports of a fabric, one for each link, for the fluid network.
 fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSpec> {
-    let full = config.mtu + config.framing;
-    let jitter = Span(config.processing_jitter.0 / 2);
     let hosts = network.fabric.graph.hosts;
     let links = network.fabric.links.iter();
-    let spec = links.map(|l| {
-        let at_host = l.from < hosts;
-        let queue = if at_host { &config.host_queue } else { &config.switch_queue };
-        let mut bytes = room(queue, u64::from(full));
-        if let Some(shared) = config.shared_queues().filter(|_| !at_host) {
-            // limit of a queue in the shared memory (dynamic threshold) if all other queues are
-            // empty
-            let alone = shared.alpha / (1.0 + shared.alpha) * shared.size as f64;
-            bytes = bytes.min((alone as u64).max(shared.reserve));
-        }
-        let queue = match queue.target(l.cable.rate, full) {
-            Some(target) => Queue::Aims(target, bytes),
-            None => Queue::DropTail(bytes),
-        };
-        let last = if l.to < hosts { jitter } else { Span::ZERO };
-        PortSpec { rate: l.cable.rate, delay: l.cable.delay + last, queue }
-    });
-    spec.collect()
+    links.map(|l| port(config, l.cable, (l.from < hosts, l.to < hosts))).collect()
 }
 
 /// Sets the counters of each link to the packets and bytes that its port has carried.
@@ -89,7 +92,8 @@ fn count_bytes(network: &mut crate::network::Network, carried: &[Carried]) {
     }
 }
 
-fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
+/// Returns the rules of TCP for the fluid network.
+pub(crate) fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
     Rules {
         segment: tcp.segment,
         header: tcp.header(),
@@ -221,10 +225,10 @@ impl FlowWorld {
     /// Returns the state of the finished run, from which the results are made.
     pub fn finish(mut self) -> Site {
         self.settle();
-        self.site.approximate = Some(Approximate {
+        self.site.approximate = Some(Approximate::Flow(FlowCounts {
             overflows: self.net.overflows(),
             ports: self.net.overflows_of().iter().filter(|&&n| n > 0).count(),
-        });
+        }));
         self.site
     }
 

@@ -16,6 +16,7 @@ mod flow_energy;
 mod flow_samples;
 pub mod flow_world;
 pub mod frame;
+pub mod links;
 mod lpi;
 pub mod memory_estimate;
 mod messages;

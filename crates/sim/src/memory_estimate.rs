@@ -20,7 +20,7 @@ use eastwest_workload::flow_list::ListedFlow;
 const ANY_RUN: u64 = 18_000_000;
 /// Bytes of an active connection in packet mode: both ends, messages, timers and packets in flight.
 const CONNECTION: u64 = 1_500;
-/// Bytes of an active connection in flow mode (without packets).
+/// Bytes of an active connection in flow mode, and of a flow in link mode.
 const FLUID_CONNECTION: u64 = 900;
 /// Bytes of a row of the table `links`: its values in memory, and its part of the encoded file.
 const LINK_ROW: u64 = 500;
@@ -69,7 +69,7 @@ pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
 /// thread has its own copy of the state. Other conditions for such a run are not checked.
 fn may_be_divided(scenario: &Scenario) -> bool {
     let fabric = &scenario.fabric;
-    scenario.fidelity != Fidelity::Flow
+    scenario.fidelity == Fidelity::Packet
         && matches!(fabric.topology, Topology::LeafSpine { .. } | Topology::FatTree { .. })
         && fabric.faults.is_empty()
         && fabric.routing == RoutingConfig::Ecmp(Ecmp)
@@ -104,7 +104,10 @@ fn connections(scenario: &Scenario, hosts: u64) -> u64 {
         WorkloadKind::Bulk(c) => c.pairs.len() as u64 * u64::from(c.connections),
         _ => 0,
     };
-    let each = if scenario.fidelity == Fidelity::Flow { FLUID_CONNECTION } else { CONNECTION };
+    let each = match scenario.fidelity {
+        Fidelity::Packet => CONNECTION,
+        Fidelity::Flow | Fidelity::Links => FLUID_CONNECTION,
+    };
     let all = scenario.workloads.iter().map(|w| together(&w.kind)).fold(0, u64::saturating_add);
     all.saturating_mul(each)
 }

@@ -124,7 +124,7 @@ impl Network {
     }
 
     /// Enqueues a packet at the NIC of its host.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, from: HostId, packet: Packet, sack: Option<eastwest_types::SackBlocks>) {
         self.fabric.send(self.now, from, packet, sack, &mut self.sources);
     }

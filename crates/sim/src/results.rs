@@ -1,5 +1,6 @@
 //! Tables and summary of a finished run.
 
+use crate::approximate::Approximate;
 use crate::capture::Capture;
 use crate::dcb;
 use crate::dcb::Pfc;
@@ -316,7 +317,7 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     if let Some(approximate) = &site.approximate {
         summary["flow_mode"] = approximate.summary();
     }
-    summary["fidelity"] = if site.approximate.is_some() { "flow" } else { "packet" }.into();
+    summary["fidelity"] = site.approximate.as_ref().map_or("packet", Approximate::fidelity).into();
     summary
 }
 
@@ -415,14 +416,17 @@ fn flows_summary(site: &Site, totals: &[FlowTotals]) -> Value {
 }
 
 /// Returns two numbers of undelivered messages: messages of which a part has arrived, and messages
-/// of which nothing has arrived. Flow mode cannot distinguish the two: all count as arrived in
-/// part.
+/// of which nothing has arrived. Flow mode and link mode cannot distinguish the two: all count as
+/// arrived in part.
 fn unfinished(site: &Site) -> [u64; 2] {
-    if site.approximate.is_none() {
-        return site.transports.unfinished();
+    match &site.approximate {
+        None => site.transports.unfinished(),
+        Some(Approximate::Flow(_)) => {
+            let messages = site.transports.tcp.messages.outstanding();
+            [messages.filter(|(.., m)| m.record).count() as u64, 0]
+        }
+        Some(Approximate::Links(counts)) => [counts.not_arrived, 0],
     }
-    let messages = site.transports.tcp.messages.outstanding();
-    [messages.filter(|(.., m)| m.record).count() as u64, 0]
 }
 
 /// Returns the distributions of packet latency in µs: of all packets, of packets with payload, of

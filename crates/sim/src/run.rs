@@ -1,6 +1,7 @@
 //! Runs a simulation, from a checked scenario to its results.
 
 use crate::flow_world::FlowWorld;
+use crate::links::LinksWorld;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::scenario::{Fidelity, Scenario};
@@ -17,12 +18,21 @@ pub fn run(
 ) -> Result<Results, RunError> {
     let mut plan = Plan::new(scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")))?;
     plan.fabric.reference_ports |= reference;
-    if scenario.fidelity == Fidelity::Flow {
-        let mut world = FlowWorld::new(plan).map_err(RunError::Limit)?;
-        world.run(&mut |world| look(&world.progress()))?;
-        return Ok(Results::new(world.finish()));
+    match scenario.fidelity {
+        Fidelity::Flow => {
+            let mut world = FlowWorld::new(plan).map_err(RunError::Limit)?;
+            world.run(&mut |site| look(&site.progress()))?;
+            Ok(Results::new(world.finish()))
+        }
+        Fidelity::Links => {
+            let mut world = LinksWorld::new(plan).map_err(RunError::Limit)?;
+            world.run(1, &mut |site| look(&site.progress()))?;
+            Ok(Results::new(world.finish()))
+        }
+        Fidelity::Packet => {
+            let mut world = World::new(plan).map_err(RunError::Limit)?;
+            world.run(&mut |world| look(&world.progress()))?;
+            Ok(Results::new(world))
+        }
     }
-    let mut world = World::new(plan).map_err(RunError::Limit)?;
-    world.run(&mut |world| look(&world.progress()))?;
-    Ok(Results::new(world))
 }

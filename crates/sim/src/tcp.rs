@@ -101,28 +101,16 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
         self.remaining = bytes;
     }
 
-    #[inline]
+    // The function is inlined, so that the fields of the packet pass through registers.
+    #[inline(always)]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
-        let by_core = INSIDE && self.network.processing.is_some();
-        let mut path = 0;
-        if INSIDE && let Some((paths, messages)) = &mut self.paths {
-            let slot = (!by_core).then(|| self.network.fabric.pool.next_slot());
-            path = paths.sends(self.network.now, &packet, messages, slot);
+        match INSIDE {
+            true => self.send_observed(from, packet, sack),
+            false => self.network.send(from, packet, sack),
         }
-        if by_core {
-            let remaining = std::mem::take(&mut self.remaining);
-            return self.network.send_by_core(from, Segment { packet, sack, path, remaining });
-        }
-        if INSIDE && self.network.fabric.pool.keeps_remaining() {
-            self.network.fabric.pool.set_remaining(self.remaining);
-        }
-        if INSIDE && self.network.fabric.pool.keeps_telemetry() {
-            let echo = self.telemetry.take(packet.dst_endpoint.peer());
-            self.network.fabric.pool.begin_telemetry(echo);
-        }
-        self.network.send(from, packet, sack);
     }
 
+    #[inline]
     fn leaves_at(&self, ends: (HostId, HostId), hash: u16, dscp: u8) -> Time {
         self.network.fabric.leaves_at(ends, hash, dscp)
     }
@@ -134,6 +122,32 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
 
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
         self.notices.push((endpoint, notice));
+    }
+}
+
+impl<const INSIDE: bool, const DCB: bool> NetworkSink<'_, INSIDE, DCB> {
+    /// Sends a packet with what the probes record of it, through a CPU core of the host if cores are
+    /// simulated.
+    #[inline(never)]
+    fn send_observed(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
+        let by_core = self.network.processing.is_some();
+        let mut path = 0;
+        if let Some((paths, messages)) = &mut self.paths {
+            let slot = (!by_core).then(|| self.network.fabric.pool.next_slot());
+            path = paths.sends(self.network.now, &packet, messages, slot);
+        }
+        if by_core {
+            let remaining = std::mem::take(&mut self.remaining);
+            return self.network.send_by_core(from, Segment { packet, sack, path, remaining });
+        }
+        if self.network.fabric.pool.keeps_remaining() {
+            self.network.fabric.pool.set_remaining(self.remaining);
+        }
+        if self.network.fabric.pool.keeps_telemetry() {
+            let echo = self.telemetry.take(packet.dst_endpoint.peer());
+            self.network.fabric.pool.begin_telemetry(echo);
+        }
+        self.network.send(from, packet, sack);
     }
 }
 

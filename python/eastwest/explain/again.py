@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 
 from eastwest import core
+from eastwest.fidelity import is_approximate
 from eastwest.results import Result, frame, pick
 from eastwest.run import load_source, measured
 from eastwest.views.evidence import Evidence
@@ -29,7 +30,7 @@ def is_possible(result: Result) -> bool:
     The run must be at packet level, without the user's own mechanisms.
     """
     summary = result.summary
-    return summary.get("fidelity") != "flow" and not summary.get("mechanisms")
+    return not is_approximate(summary) and not summary.get("mechanisms")
 
 
 def seconds(result: Result) -> float:

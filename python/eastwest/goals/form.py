@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from eastwest import core, shipped
 from eastwest.core import Problem
 from eastwest.errors import ProblemsError, nearest
-from eastwest.fidelity import OF_PACKETS, is_flow
+from eastwest.fidelity import OF_PACKETS, is_approximate
 from eastwest.reader import flat
 from eastwest.run import Source, may_have_goals
 from eastwest.work_units import PURPOSES, STATISTICS, UNITS, unit_of_kind
@@ -290,8 +290,8 @@ class _Names:
     parts: tuple[str, ...]
     #: Names of the numbers of each application, by the name of its workload.
     applications: Mapping[str, core.Declared]
-    #: Whether the runs simulate flows and no packets.
-    is_flow: bool = False
+    #: Mode of the runs if they do not simulate the packets of the whole fabric; else empty.
+    approximate: str = ""
     #: Names of the workloads that are switched off, which ``applications`` does not have.
     off: frozenset[str] = frozenset()
 
@@ -302,15 +302,15 @@ class _Names:
         workloads = scenario.get("workload", [])
         kinds = {str(each["name"]): str(each.get("kind")) for each in workloads}
         there = {*kinds.values(), *(str(each.get("transport")) for each in workloads)}
-        flow = is_flow(scenario)
+        mode = str(scenario["fidelity"]) if is_approximate(scenario) else ""
         parts = (
             part
             for part in PARTS
             if (part not in _OF_SOME or _OF_SOME[part] & there)
-            and not (flow and part in OF_PACKETS)
+            and not (mode and part in OF_PACKETS)
         )
         off = frozenset(str(each["name"]) for each in workloads if each.get("off"))
-        return _Names(kinds, tuple(parts), applications, flow, off)
+        return _Names(kinds, tuple(parts), applications, mode, off)
 
     def problem(self, measure: str) -> Problem | None:
         """Return the problem (with the nearest name) of a measure that cannot exist; else None."""
@@ -354,10 +354,11 @@ class _Names:
 
     def _wrong_part(self, measure: str) -> Problem | None:
         """Return the problem of a measure that begins with a part of the summary; else None."""
-        if self.is_flow and measure.partition(".")[0] in OF_PACKETS:
+        if self.approximate and measure.partition(".")[0] in OF_PACKETS:
             message = (
-                'is not measured with fidelity = "flow", which simulates no packets: use fidelity '
-                '= "packet", or a measure of flows, such as flows.fct_us.p99'
+                f'is not measured with fidelity = "{self.approximate}", which does not simulate '
+                'the packets of the whole fabric: use fidelity = "packet", or a measure of flows, '
+                "such as flows.fct_us.p99"
             )
             return _problem(f"goal.{measure}", None, message)
         if measure.startswith("applications."):

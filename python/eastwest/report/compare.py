@@ -123,10 +123,10 @@ def _sentences(
             f"The results were written by different versions ({'; '.join(writers)}): "
             "differences may come from the program instead of the settings."
         )
-    flows = [n for r, n in zip(results, names, strict=True) if fidelity.is_flow(r.summary)]
+    flows = [n for r, n in zip(results, names, strict=True) if fidelity.is_approximate(r.summary)]
     if flows:
         whose = "All are" if len(flows) == len(results) else f"{', '.join(flows[:_MOST_NAMED])}:"
-        first = next(r for r in results if fidelity.is_flow(r.summary))
+        first = next(r for r in results if fidelity.is_approximate(r.summary))
         said.append(f"{whose} {shown(fidelity.error(first.summary), 400)}.")
     changed, lone = _parted(different)
     if changed:

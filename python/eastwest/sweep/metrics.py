@@ -66,10 +66,10 @@ def warm_up_file(warm_up_ps: int) -> str:
 def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
     """Return all metrics of a run by name, from its summary.
 
-    Statistics of no values, and numbers of packets in flow mode, are not metrics.
+    Statistics of no values, and numbers of packets in approximate modes, are not metrics.
     """
     whole = dict(scalars(summary))
-    left_out = fidelity.OF_PACKETS if fidelity.is_flow(summary) else frozenset()
+    left_out = fidelity.OF_PACKETS if fidelity.is_approximate(summary) else frozenset()
     whole = {
         name: value
         for name, value in whole.items()

@@ -214,8 +214,8 @@ def _cut_off_note(cut_off: Sequence[Evidence]) -> str:
 def _why_not(both: Sequence[Evidence], table: str) -> str | None:
     """Return a sentence on why a table of two runs cannot be compared, or None if it can."""
     if table == "events":
-        if len({fidelity.is_flow(each.result.summary) for each in both}) > 1:
-            return "Losses and timeouts: one of the runs simulates flows without packets."
+        if len({fidelity.is_approximate(each.result.summary) for each in both}) > 1:
+            return "Losses and timeouts: one of the runs does not simulate all packets."
         if any(each.events_until_s is None for each in both):
             return "Losses and timeouts: a run recorded no events (measure.events)."
     if table in _ASKED_FOR:

@@ -16,6 +16,7 @@ import polars as pl
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
+from eastwest.fidelity import is_approximate
 from eastwest.results import Result, pick
 from eastwest.views.settings import tree
 
@@ -92,7 +93,7 @@ class Evidence:
         The division requires a workload on TCP, and simulation packet by packet.
         """
         transport = pick_setting(self.workloads.get(workload, {}), "transport")
-        return transport in {None, "tcp"} and self.result.summary.get("fidelity") != "flow"
+        return transport in {None, "tcp"} and not is_approximate(self.result.summary)
 
     @cached_property
     def _events(self) -> pl.DataFrame:

@@ -84,7 +84,7 @@ def facts(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def warnings(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) for each warning on a run: flow-level mode and its error, a deadlock."""
+    """Yield (name, text) for each warning on a run: approximate mode and its error, a deadlock."""
     s = result.summary
     said_of = (("mode", fidelity.error(s)), ("", fidelity.warning(s)), ("deadlock", deadlock(s)))
     yield from ((name, clean(said, 400)) for name, said in said_of if said)
@@ -288,7 +288,7 @@ def spread(tree: Any, stem: str, unit_s: float) -> str:
 
 def without_packets(s: Mapping[str, Any]) -> str:
     """Return the reason why a run has no latency of packets; ``s`` is its summary."""
-    return "packets are not simulated" if fidelity.is_flow(s) else "no packet arrived"
+    return "packets are not simulated" if fidelity.is_approximate(s) else "no packet arrived"
 
 
 def _latency(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -22,6 +22,7 @@ impl Fabric {
 
     /// Returns the link on which packets of a flow leave their host. If a host sends over its cards
     /// by round robin, this is the link of the last packet of the host.
+    #[inline]
     pub fn up_link(&self, from: HostId, to: HostId, hash: u16) -> u32 {
         match &self.cards {
             None => self.up[from.0 as usize],
@@ -136,6 +137,7 @@ impl Fabric {
 
     /// Returns the time at which all packets with DSCP `dscp` on the card of a flow will have left
     /// it, unless later packets overtake them or a fault changes the link.
+    #[inline]
     pub fn leaves_at(&self, (from, to): (HostId, HostId), hash: u16, dscp: u8) -> Time {
         self.links[self.up_link(from, to, hash) as usize].clear_at(dscp)
     }

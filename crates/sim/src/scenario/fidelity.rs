@@ -1,4 +1,4 @@
-//! `fidelity`: whether packets or flows are simulated.
+//! `fidelity`: whether the whole fabric is simulated in packets, single links, or flows.
 
 use eastwest_settings::reader::Section;
 
@@ -9,9 +9,11 @@ pub enum Fidelity {
     Packet,
     /// Flow mode: flows share links with max–min fair rates; approximate.
     Flow,
+    /// Link mode: links are simulated in packets one by one; approximate.
+    Links,
 }
 
-/// Reads the key `fidelity`: whether packets or flows are simulated.
+/// Reads the key `fidelity`: the level of detail of the simulation.
 pub fn read(s: &mut Section) -> Fidelity {
     s.choice(
         "fidelity",
@@ -24,6 +26,13 @@ pub fn read(s: &mut Section) -> Fidelity {
                 Fidelity::Flow,
                 "simulates flows with max–min fair rates instead of packets: approximate, for \
                  fabrics and traces that are too large for packets",
+            ),
+            (
+                "links",
+                Fidelity::Links,
+                "simulates links in packets one by one and adds the delays of each flow at its links: \
+                 approximate, for flows that start independently of each other on fabrics that are too \
+                 large for packets",
             ),
         ],
     )

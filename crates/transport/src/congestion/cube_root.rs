@@ -3,17 +3,22 @@
 /// Returns the integer cube root of `x`: the largest integer whose cube is at most `x`; it is below
 /// 2⁴³.
 pub fn cube_root(x: u128) -> u64 {
-    // Computes the root digit by digit in base two (Warren, Hacker's Delight, 11–2).
+    // Computes the root digit by digit in base two (Warren, Hacker's Delight, 11–2), from the first
+    // digit that can be 1.
     let (mut rest, mut root) = (x, 0u128);
-    for shift in (0..=126).rev().step_by(3) {
+    let mut shift = x.checked_ilog2().map_or(0, |highest| highest / 3 * 3);
+    loop {
         root *= 2;
         let step = 3 * root * (root + 1) + 1;
         if rest >> shift >= step {
             rest -= step << shift;
             root += 1;
         }
+        if shift == 0 {
+            return root as u64;
+        }
+        shift -= 3;
     }
-    root as u64
 }
 
 #[cfg(test)]

@@ -183,6 +183,13 @@ impl CongestionKind {
         own || self.follows_path()
     }
 
+    /// Whether the algorithm may have a [sampler](CongestionControl::sampler) of delivery rates.
+    #[inline]
+    pub fn may_sample_rate(self) -> bool {
+        let own = matches!(self, CongestionKind::Custom { .. });
+        own || self.follows_path()
+    }
+
     /// Whether the algorithm needs ECN, as DCTCP does.
     pub fn needs_ecn(self) -> bool {
         constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)

@@ -37,8 +37,15 @@ impl Pacing {
     /// bytes in flight, which replace `cwnd` if they are more.
     pub fn set_rate_from_window(&mut self, cwnd: u64, ssthresh: u64, under_way: u64, srtt: Span) {
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
-        let bytes = u128::from(cwnd.max(under_way)) * percent * 10_000_000_000;
-        self.rate = u64::try_from(bytes / u128::from(srtt.0.max(1))).unwrap_or(u64::MAX);
+        let (window, srtt) = (cwnd.max(under_way), srtt.0.max(1));
+        // A division of 64 bits is enough for windows below 9 MB.
+        self.rate = match window.checked_mul(percent * 10_000_000_000) {
+            Some(bytes) => bytes / srtt,
+            None => {
+                let bytes = u128::from(window) * u128::from(percent * 10_000_000_000);
+                u64::try_from(bytes / u128::from(srtt)).unwrap_or(u64::MAX)
+            }
+        };
     }
 
     /// Records the transmission of `bytes` bytes, and sets the time of the next transmission.
@@ -47,7 +54,11 @@ impl Pacing {
         if self.rate == 0 || self.sent < UNPACED {
             return;
         }
-        let takes = (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.rate)) as u64;
+        // A division of 64 bits is enough for less than 18 MB.
+        let takes = match bytes.checked_mul(1_000_000_000_000) {
+            Some(scaled) => scaled / self.rate,
+            None => (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.rate)) as u64,
+        };
         if now >= self.next {
             self.late = now.since(self.next);
         }
@@ -96,5 +107,8 @@ mod tests {
         assert_eq!(p.rate, 2_000_000);
         p.set_rate_from_window(100_000, 150_000, 0, Span::from_ms(100));
         assert_eq!(p.rate, 1_200_000);
+        // A window for which the product does not fit into 64 bits.
+        p.set_rate_from_window(100_000_000, u64::MAX, 0, Span::from_ms(100));
+        assert_eq!(p.rate, 2_000_000_000);
     }
 }

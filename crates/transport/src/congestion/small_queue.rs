@@ -29,6 +29,9 @@ pub const OVERHEAD: u64 = 896;
 /// pacing rate (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
+/// Number of waiting segments for which the first of them allocates memory.
+const FIRST_SEGMENTS: usize = 8;
+
 /// Settings of TCP small queues: the limit of a connection's bytes in the queue of its host's NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmallQueueRules {
@@ -95,6 +98,9 @@ impl SmallQueue {
         self.take_left(now);
         let last = self.leave_at.back().copied().unwrap_or(now);
         if leaves > now {
+            if self.leave_at.capacity() == 0 {
+                self.leave_at.reserve(FIRST_SEGMENTS);
+            }
             self.leave_at.push_back(leaves.max(last));
         }
     }

@@ -42,6 +42,7 @@ pub(super) struct Autotune {
 }
 
 impl Autotune {
+    #[cold]
     pub(super) fn new(now: Time, next: u64, initial: u64, segment: u64) -> Autotune {
         Autotune {
             window: initial,
@@ -86,9 +87,16 @@ impl Autotune {
             None => {}
         }
         let grown = self.follow(segment);
-        if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
-            return grown;
+        if self.rtt > Span::ZERO && now.since(self.since) >= self.rtt {
+            self.end_round(now, (next, span), largest);
         }
+        grown
+    }
+
+    /// Adapts the bound of the window to the bytes received in the round trip that ends, and begins
+    /// the next one. For the parameters see [`Autotune::on_data`].
+    #[inline(never)]
+    fn end_round(&mut self, now: Time, (next, span): (u64, u64), largest: u64) {
         let bytes = next - self.from;
         if bytes > self.most {
             let twice = 2 * bytes;
@@ -98,7 +106,6 @@ impl Autotune {
             self.most = bytes;
         }
         (self.from, self.since) = (next, now);
-        grown
     }
 
     /// Handles out-of-order data, whose end is `span` bytes above the data in order. The offered

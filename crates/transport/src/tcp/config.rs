@@ -111,6 +111,13 @@ impl TcpConfig {
             && !self.small_queues.on
     }
 
+    /// Whether the congestion control or the pacing of the sender needs a record of each segment
+    /// that is sent.
+    #[inline]
+    pub(super) fn records_sends(&self) -> bool {
+        self.congestion.may_sample_rate() || self.rules.pacing
+    }
+
     /// Whether the sender paces its segments.
     #[inline]
     pub fn paces(&self) -> bool {

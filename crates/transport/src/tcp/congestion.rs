@@ -18,7 +18,7 @@ use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 /// Bytes whose transmission time Linux adds to the permitted length of an ACK train
 /// (`hystart_ack_delay`): two offload packets of 64 KiB, one on its way to the receiver and one in
 /// the sender's queue, doubled because the pacing rate in slow start is twice the window per RTT.
-const AGGREGATE: u128 = 4 * 65_536;
+const AGGREGATE: u64 = 4 * 65_536;
 
 impl Endpoint {
     /// Creates the state of the congestion control before the first data is sent.
@@ -45,7 +45,7 @@ impl Endpoint {
 
     /// Reports to the algorithm an ACK that advances SND.UNA by `acked` bytes and delivers
     /// `delivered` bytes.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn report_ack(
         &mut self,
         now: Time,
@@ -63,7 +63,9 @@ impl Endpoint {
                 .map(|a| (now.since(a.last).0 / 1_000_000).max(1) as u32),
         };
         let Some(control) = self.control.as_deref_mut() else { return };
-        if let Some((sampler, min_rtt)) = control.algorithm.sampler() {
+        if config.congestion.may_sample_rate()
+            && let Some((sampler, min_rtt)) = control.algorithm.sampler()
+        {
             let blocks = sack.map_or(&[][..], |s| &s[..]);
             sampler.sample = sampler.on_ack(now, una, blocks, delivered, min_rtt);
         }
@@ -114,18 +116,23 @@ impl Endpoint {
     }
 
     /// Passes an RTT sample to HyStart, and ends slow start if HyStart detects congestion.
+    #[inline(never)]
     fn sample_hystart(&mut self, now: Time, rtt: Span, config: &TcpConfig) {
         let cwnd = self.window.cwnd.max(1);
         let srtt = self.timers.rtt.srtt().unwrap_or(rtt);
         // The pacing rate of Linux in slow start is twice the window per RTT.
-        let aggregation = u128::from(srtt.0) * AGGREGATE / (2 * u128::from(cwnd));
+        // A product of 64 bits is enough for round-trip times below a minute.
+        let aggregation = match srtt.0.checked_mul(AGGREGATE) {
+            Some(scaled) if cwnd <= u64::MAX / 2 => scaled / (2 * cwnd),
+            _ => (u128::from(srtt.0) * u128::from(AGGREGATE) / (2 * u128::from(cwnd))) as u64,
+        };
         let sample = Sample {
             now,
             rtt,
             una: self.stream.una,
             next: self.stream.next,
             window: cwnd / u64::from(config.segment),
-            stretch: Span(aggregation as u64).min(Span::from_ms(1)),
+            stretch: Span(aggregation).min(Span::from_ms(1)),
             paced: config.paces(),
             first: self.window.ssthresh == u64::MAX,
         };
@@ -138,7 +145,7 @@ impl Endpoint {
 
     /// Grows the congestion window after an ACK of `acked` bytes. `after_timeout`: whether some
     /// data that was outstanding at the last timeout is not yet acknowledged.
-    #[inline]
+    #[inline(always)]
     pub(super) fn grow_cwnd(
         &mut self,
         now: Time,

@@ -9,6 +9,7 @@ use super::endpoint::Endpoint;
 use super::interface::{Context, Sink};
 use super::scoreboard::SendTimes;
 use super::states::{RecoveryPhase, State};
+use super::timers::rto_deadline;
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 impl Endpoint {
@@ -82,12 +83,43 @@ impl Endpoint {
             && self.recovery.dup_acks == 0
             && self.recovery.sacked.is_empty()
             && packet.flags & flag::ECE == 0
-            && self.ecn & ecn::IN_CWR == 0
-            && !ctx.config.congestion.follows_path()
-            && !(ctx.config.recovery.probes && self.recovery.is_tlp_in_flight());
+            && self.ecn & ecn::IN_CWR == 0;
         if !is_fast_path {
-            self.on_ack_slow_path(packet, sack, ack, ctx);
-            return;
+            return match sack {
+                Some(blocks) if self.is_plain_duplicate(packet, ack, flight_before, ctx.config) => {
+                    self.on_plain_duplicate(packet, blocks, ctx);
+                }
+                _ => self.on_ack_slow_path(packet, sack, ack, ctx),
+            };
+        }
+        if self.has_control_state() || ctx.config.recovery.uses_scoreboard() {
+            return self.on_ack_with_state(packet, ack, flight_before, ctx);
+        }
+        self.peer_window = packet.window;
+        let acked = ack - self.stream.una;
+        self.advance_una(packet, ack, None, ctx);
+        self.on_new_ack((acked, acked), flight_before, ctx);
+        self.enter_time_wait_if_finished(ctx.now, ctx.config);
+        self.transmit(ctx);
+    }
+
+    /// ACK fast path of a sender with RACK, tail loss probes, or state of its congestion control
+    /// beside the window: processes an ACK of new data up to position `ack`. `flight_before`: bytes
+    /// outstanding before the ACK.
+    // The function is separate from `on_ack`, which is a part of the event loop: a plain sender
+    // does without its registers and branches.
+    #[inline(never)]
+    fn on_ack_with_state(
+        &mut self,
+        packet: &Packet,
+        ack: u64,
+        flight_before: u64,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        if ctx.config.congestion.follows_path()
+            || (ctx.config.recovery.probes && self.recovery.is_tlp_in_flight())
+        {
+            return self.on_ack_slow_path(packet, None, ack, ctx);
         }
         self.peer_window = packet.window;
         let acked = ack - self.stream.una;
@@ -127,7 +159,11 @@ impl Endpoint {
         self.sample_rtt(packet, (ack, acked), send_times, ctx);
         self.timers.rto_at = match self.stream.una == self.stream.next {
             true => Time::NEVER,
-            false => self.deadline(ctx.now, self.rto(ctx.config), ctx.config),
+            false => {
+                let rto = self.timers.rtt.rto(self.timers.backoff, ctx.config);
+                let (before, host) = (self.timers.rto_at, self.address.local);
+                rto_deadline(before, ctx.now, rto, host, ctx.config)
+            }
         };
     }
 
@@ -158,7 +194,7 @@ impl Endpoint {
 
     /// Adds an RTT sample from an ACK of new data. The send time comes from the echoed timestamp,
     /// else from RACK's scoreboard, else from the one segment that is timed.
-    #[inline]
+    #[inline(always)]
     fn sample_rtt(
         &mut self,
         packet: &Packet,
@@ -190,7 +226,7 @@ impl Endpoint {
     }
 
     /// Adds a round-trip sample from the timestamp that a packet echoes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sample_timestamp_rtt(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
         if config.timestamps && packet.ts_echo_us != 0 {
             let rtt_us = super::rtt::timestamp_us(now).wrapping_sub(packet.ts_echo_us);

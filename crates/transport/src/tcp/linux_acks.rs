@@ -73,10 +73,10 @@ pub(super) struct Arrival {
     pub(super) window: u64,
     /// Whether the segment increases the offered window.
     pub(super) grows: bool,
-    pub(super) rto: Span,
 }
 
 impl LinuxAcks {
+    #[inline(never)]
     fn go_quick(&mut self, window: u64) {
         let segments = window / (2 * u64::from(self.rcv_mss.max(1)));
         let quick_acks = if segments == 0 { 2 } else { segments.min(u64::from(MAX_QUICK)) };
@@ -106,7 +106,9 @@ impl LinuxAcks {
     }
 
     /// Handles a segment that has arrived in order. Returns whether it is acknowledged at once.
-    pub(super) fn on_data(&mut self, a: &Arrival) -> bool {
+    /// `rto` returns the retransmission timeout, which few segments need.
+    #[inline]
+    pub(super) fn on_data(&mut self, a: &Arrival, rto: impl Fn() -> Span) -> bool {
         self.measure(a);
         if self.ato == Span::ZERO {
             self.go_quick(a.window);
@@ -116,8 +118,8 @@ impl LinuxAcks {
             if gap.0 <= ATO_MIN.0 / 2 {
                 self.ato = Span(self.ato.0 / 2 + ATO_MIN.0 / 2);
             } else if gap < self.ato {
-                self.ato = Span(self.ato.0 / 2 + gap.0).min(a.rto);
-            } else if gap > a.rto {
+                self.ato = Span(self.ato.0 / 2 + gap.0).min(rto());
+            } else if gap > rto() {
                 self.go_quick(a.window);
             }
         }

@@ -44,22 +44,25 @@ impl Endpoint {
     /// whether lost segments are sent too.
     #[inline(always)]
     fn fill_window(&mut self, may_retransmit: bool, ctx: &mut Context<'_, impl Sink>) {
-        let end = self.send_end();
+        let before = self.stream.next;
         if self.recovery.phase == RecoveryPhase::Open && self.recovery.dup_acks == 0 {
-            if self.stream.next == end {
+            if self.stream.next == self.send_end() {
                 return;
             }
-            if self.stream.una == self.stream.next && self.has_control_state() {
-                self.on_restart_after_idle(ctx.now);
+            if self.stream.una == self.stream.next {
+                if self.has_control_state() {
+                    self.on_restart_after_idle(ctx.now);
+                }
+                self.restart_after_idle(ctx.now, ctx.config);
+            } else if self.recovery.sacked.is_empty() && self.fill_window_fast_path(ctx) {
+                return;
             }
-            self.restart_after_idle(ctx.now, ctx.config);
         }
         let segment = u64::from(ctx.config.segment);
         let mut pipe = self.pipe(ctx.config);
         let right_edge = self.right_edge(ctx.config);
         // Limited transmit (RFC 3042) sends one new segment for each of the first two duplicate
         // ACKs. With SACK, the bytes in flight have already shrunk by the SACKed bytes.
-        let before = self.stream.next;
         let mut lost_too = may_retransmit;
         let mut allowance = self.window.cwnd;
         if self.recovery.phase == RecoveryPhase::Open {
@@ -97,6 +100,42 @@ impl Endpoint {
             let held = self.end_burst();
             self.note_cwnd_usage(before, held || pipe + segment > self.window.cwnd);
         }
+    }
+
+    /// Sends full segments of new data while data is in flight of which nothing is SACKed or lost.
+    /// Returns whether no other segment may be sent now.
+    #[inline(always)]
+    fn fill_window_fast_path(&mut self, ctx: &mut Context<'_, impl Sink>) -> bool {
+        let segment = u64::from(ctx.config.segment);
+        let right_edge = self.right_edge(ctx.config);
+        let window_end = self.stream.una + self.window.cwnd;
+        let before = self.stream.next;
+        loop {
+            let (start, stop) = (self.stream.next, self.stream.next + segment);
+            if stop >= self.stream.end {
+                return false; // the last segment may be shorter, or have the FIN
+            }
+            if stop > window_end {
+                break;
+            }
+            if self.has_control_state() {
+                let room = SendRoom { window: window_end - start, right_edge };
+                if self.new_data_gate(ctx.now, room, ctx.config) == SendGate::Closed {
+                    break;
+                }
+            }
+            if stop > right_edge {
+                break;
+            }
+            self.stream.next = stop;
+            self.send_segment(start, stop, false, ctx);
+        }
+        if self.has_control_state() {
+            let held = self.end_burst();
+            let filled = held || self.stream.next + segment > window_end;
+            self.note_cwnd_usage(before, filled);
+        }
+        true
     }
 
     /// Retransmits the next lost bytes, at most a segment. Returns the number of bytes sent.
@@ -203,7 +242,20 @@ impl Endpoint {
     }
 
     /// Sends a segment with the positions `start..stop`, which may end with the FIN.
-    pub(super) fn send_data<S: Sink>(
+    #[inline(never)]
+    pub(super) fn send_data(
+        &mut self,
+        start: u64,
+        stop: u64,
+        is_retransmission: bool,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        self.send_segment(start, stop, is_retransmission, ctx);
+    }
+
+    /// Does what [`Endpoint::send_data`] does, as a part of its caller.
+    #[inline(always)]
+    fn send_segment<S: Sink>(
         &mut self,
         start: u64,
         stop: u64,
@@ -212,7 +264,7 @@ impl Endpoint {
     ) {
         let fin = stop > self.stream.end;
         let payload = (stop - start - u64::from(fin)) as u16;
-        let mut packet = self.packet(ctx.now, start, ctx.config);
+        let mut packet = self.packet(ctx.now, start, payload > 0, ctx.config);
         packet.payload = payload;
         packet.ip_len = payload + ctx.config.header() as u16;
         packet.flags = flag::ACK | if fin { flag::FIN } else { 0 } | self.ecn & ecn::SEND_ECE;
@@ -238,10 +290,9 @@ impl Endpoint {
         if ctx.config.recovery.uses_rack() {
             self.record_on_scoreboard(ctx.now, start, stop, is_retransmission);
         }
-        if self.has_control_state() {
+        if self.has_control_state() && ctx.config.records_sends() {
             self.record_sent(ctx.now, start, stop, is_retransmission, ctx.config);
         }
-        self.receiver.on_ack_sent(ctx.now, payload > 0, ctx.config);
         self.last_sent = ctx.now;
         // Starts the timer (RFC 6298, 5.1). A retransmission of the first segment restarts it,
         // since it would otherwise expire before the ACK can arrive (Linux,
@@ -262,12 +313,25 @@ impl Endpoint {
     }
 
     /// Records a transmission on RACK's scoreboard, which is allocated at the first one.
-    #[inline(never)]
+    #[inline(always)]
     fn record_on_scoreboard(&mut self, now: Time, start: u64, stop: u64, is_retransmission: bool) {
-        // The RTT sample of the handshake.
-        let first = self.timers.rtt.srtt();
-        let scoreboard =
-            self.recovery.scoreboard.get_or_insert_with(|| Box::new(Scoreboard::new(now, first)));
+        match &mut self.recovery.scoreboard {
+            Some(scoreboard) if !is_retransmission => scoreboard.on_transmit(start, stop, now),
+            _ => self.record_first_or_retransmission(now, start, stop, is_retransmission),
+        }
+    }
+
+    #[inline(never)]
+    fn record_first_or_retransmission(
+        &mut self,
+        now: Time,
+        start: u64,
+        stop: u64,
+        is_retransmission: bool,
+    ) {
+        let rtt = &self.timers.rtt; // it has the RTT sample of the handshake
+        let new = || Box::new(Scoreboard::new(now, rtt.srtt()));
+        let scoreboard = self.recovery.scoreboard.get_or_insert_with(new);
         if is_retransmission {
             scoreboard.on_retransmit(start, now);
         } else {
@@ -282,20 +346,25 @@ impl Endpoint {
         self.timers.timed_end = 0; // Karn's algorithm: no RTT samples from retransmitted segments
     }
 
-    /// Returns a packet with the sequence number `seq` whose fields are all set, except for length
-    /// and flags.
+    /// Returns a packet, to be sent now, with the sequence number `seq`. All its fields are set,
+    /// except for length and flags. `data`: whether it will have payload.
     #[inline]
-    fn packet(&self, now: Time, seq: u64, config: &TcpConfig) -> Packet {
+    fn packet(&mut self, now: Time, seq: u64, data: bool, config: &TcpConfig) -> Packet {
+        let window = self.receiver.on_send(now, data, config);
+        Packet { window, ..self.header(now, seq) }
+    }
+
+    /// Returns a packet with the sequence number `seq` and the fields that all packets of the
+    /// endpoint have; window, length and flags are 0.
+    #[inline]
+    fn header(&self, now: Time, seq: u64) -> Packet {
         Packet {
             born: now,
             seq,
             ack: self.receiver.next,
             dst_endpoint: self.address.id.peer(),
             dst: self.address.remote,
-            window: match config.receiver.window_from {
-                None => config.max_window.min(u64::from(u32::MAX)) as u32,
-                Some(first) => self.receiver.offered_window(first),
-            },
+            window: 0,
             ts_echo_us: self.receiver.ts_recent_us,
             sack: NO_SACK,
             hash: self.address.hash,
@@ -309,27 +378,26 @@ impl Endpoint {
 
     /// Sends a SYN or SYN-ACK.
     pub(super) fn send_control(&mut self, seq: u64, flags: u8, ctx: &mut Context<'_, impl Sink>) {
-        let mut packet = self.packet(ctx.now, seq, ctx.config);
+        let mut packet = self.packet(ctx.now, seq, false, ctx.config);
         packet.flags = flags;
         let sack = if ctx.config.sack && !ctx.config.timestamps { SACK_PERMITTED } else { 0 };
         packet.ip_len = (ctx.config.header() + SYN_OPTIONS + sack) as u16;
-        self.receiver.on_ack_sent(ctx.now, false, ctx.config);
         ctx.sink.send(self.address.local, packet, None);
     }
 
     /// Sends a window probe: an ACK with a sequence number below SND.UNA, which the peer has to
     /// acknowledge.
     pub(super) fn send_window_probe(&mut self, ctx: &mut Context<'_, impl Sink>) {
-        let mut packet = self.packet(ctx.now, self.stream.una - 1, ctx.config);
+        let mut packet = self.packet(ctx.now, self.stream.una - 1, false, ctx.config);
         packet.flags = flag::ACK | self.ecn & ecn::SEND_ECE;
         packet.ip_len = ctx.config.header() as u16;
-        self.receiver.on_ack_sent(ctx.now, false, ctx.config);
         ctx.sink.send(self.address.local, packet, None);
     }
 
     /// Sends a reset; its sequence number is SND.NXT.
     pub(super) fn send_reset(&mut self, ctx: &mut Context<'_, impl Sink>) {
-        let mut packet = self.packet(ctx.now, self.stream.next, ctx.config);
+        let mut packet = self.header(ctx.now, self.stream.next);
+        packet.window = self.receiver.window_to_offer(ctx.config);
         packet.flags = flag::RST | flag::ACK;
         packet.ip_len = ctx.config.header() as u16;
         ctx.sink.send(self.address.local, packet, None);
@@ -337,24 +405,22 @@ impl Endpoint {
 
     /// Sends a pure ACK without SACK blocks.
     pub(super) fn send_ack(&mut self, ctx: &mut Context<'_, impl Sink>) {
-        self.send_ack_with(None, ctx);
+        let mut packet = self.packet(ctx.now, self.stream.next, false, ctx.config);
+        packet.flags = flag::ACK | self.ecn & ecn::SEND_ECE;
+        packet.ip_len = ctx.config.header() as u16;
+        ctx.sink.send(self.address.local, packet, None);
     }
 
-    /// Sends a pure ACK, with the SACK blocks `sack` if given.
-    pub(super) fn send_ack_with(
-        &mut self,
-        sack: Option<SackBlocks>,
-        ctx: &mut Context<'_, impl Sink>,
-    ) {
-        let mut packet = self.packet(ctx.now, self.stream.next, ctx.config);
+    /// Sends a pure ACK with the SACK blocks `sack`, of which unused blocks are (0, 0).
+    pub(super) fn send_ack_with(&mut self, sack: SackBlocks, ctx: &mut Context<'_, impl Sink>) {
+        let mut packet = self.packet(ctx.now, self.stream.next, false, ctx.config);
         packet.flags = flag::ACK | self.ecn & ecn::SEND_ECE;
         // The option has two bytes of padding, kind and length, and eight bytes for each block (RFC
         // 2018).
-        let blocks = sack.map_or(0, |s| s.iter().filter(|b| b.1 > 0).count() as u32);
+        let blocks = sack.iter().filter(|b| b.1 > 0).count() as u32;
         let options = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         packet.ip_len = (ctx.config.header() + options) as u16;
-        self.receiver.on_ack_sent(ctx.now, false, ctx.config);
-        ctx.sink.send(self.address.local, packet, sack);
+        ctx.sink.send(self.address.local, packet, Some(sack));
     }
 }
 

@@ -6,7 +6,7 @@ use super::config::TcpConfig;
 use super::endpoint::Endpoint;
 use super::states::RecoveryPhase;
 use super::tso_bursts::{BurstDecision, SendRoom};
-use crate::congestion::{CongestionControl, Control, PathAck};
+use crate::congestion::{CongestionControl, CongestionKind, Control, PathAck};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +46,26 @@ pub(super) struct AckChange {
 }
 
 impl Endpoint {
+    /// Decides whether the next segment may be sent now, if it is new data and no loss is known.
+    #[inline(always)]
+    pub(super) fn new_data_gate(
+        &mut self,
+        now: Time,
+        room: SendRoom,
+        config: &TcpConfig,
+    ) -> SendGate {
+        if config.small_queues.on && !config.offload.on && !config.paces() {
+            self.small_queue_gate(now, false, 1, room, config).0
+        } else {
+            self.send_gate(now, false, room, config)
+        }
+    }
+
     /// Decides whether the next segment may be sent now. The segment may have to wait for its
     /// pacing time, for a larger [burst](super::tso_bursts), or for [room in the
     /// NIC](super::small_queues). `may_retransmit`: whether the next segment may be a
     /// retransmission of lost data.
+    #[inline(never)]
     pub(super) fn send_gate(
         &mut self,
         now: Time,
@@ -100,7 +116,7 @@ impl Endpoint {
 
     /// Updates the pacing rate after an ACK: to the rate of the congestion control if it sets one,
     /// otherwise from the congestion window (Linux, `tcp_update_pacing_rate`).
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn update_pacing_rate(&mut self, config: &TcpConfig) {
         if (config.paces() || config.offload.on || config.small_queues.on)
             && let Some(srtt) = self.timers.rtt.srtt()
@@ -108,7 +124,13 @@ impl Endpoint {
             && !config.congestion.follows_path()
         {
             let (w, out) = (&self.window, self.stream.outstanding());
-            match control.algorithm.pacing_rate().filter(|_| config.congestion.paces()) {
+            // Of the algorithms without a model of the path, only one of a mechanism crate can set
+            // the rate.
+            let own = match config.congestion {
+                CongestionKind::Custom { paces: true, .. } => control.algorithm.pacing_rate(),
+                _ => None,
+            };
+            match own {
                 Some(rate) => control.pacing.rate = rate,
                 None => control.pacing.set_rate_from_window(w.cwnd, w.ssthresh, out, srtt),
             }

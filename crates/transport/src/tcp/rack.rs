@@ -111,15 +111,32 @@ impl Rack {
     /// `at` (RFC 8985, 6.2 steps 1 and 2).
     #[inline]
     pub(super) fn on_delivery(&mut self, retransmitted: bool, end: u64, at: Time, c: AckContext) {
-        let rtt = c.now.since(at);
-        if retransmitted {
-            let echoes_older = |echo: u32| (echo.wrapping_sub(timestamp_us(at)) as i32) < 0;
-            if rtt < self.min_rtt || c.echo_us.is_some_and(echoes_older) {
-                return; // the ACK is for an earlier transmission of the segment
-            }
-        } else if rtt <= self.min_rtt || c.now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
-            (self.min_rtt, self.min_rtt_at) = (rtt, c.now);
+        if !retransmitted {
+            return self.on_first_delivery(end, at, c.now);
         }
+        let rtt = c.now.since(at);
+        let echoes_older = |echo: u32| (echo.wrapping_sub(timestamp_us(at)) as i32) < 0;
+        if rtt < self.min_rtt || c.echo_us.is_some_and(echoes_older) {
+            return; // the ACK is for an earlier transmission of the segment
+        }
+        self.deliver(end, at, rtt);
+    }
+
+    /// Handles the delivery, at `now`, of the segment that ends at position `end` and was sent only
+    /// once, at time `at`.
+    #[inline]
+    pub(super) fn on_first_delivery(&mut self, end: u64, at: Time, now: Time) {
+        let rtt = now.since(at);
+        if rtt <= self.min_rtt || now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
+            (self.min_rtt, self.min_rtt_at) = (rtt, now);
+        }
+        self.deliver(end, at, rtt);
+    }
+
+    /// Records the newest delivered segment, which ends at position `end`, was sent last at time
+    /// `at`, and had the round-trip time `rtt`.
+    #[inline]
+    fn deliver(&mut self, end: u64, at: Time, rtt: Span) {
         self.has_new_delivery = true;
         self.rtt = rtt;
         if (at, end) > (self.latest_sent_at, self.end) {

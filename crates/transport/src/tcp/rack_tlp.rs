@@ -18,6 +18,7 @@ use super::prr::DeliveryReport;
 use super::rack::TIMER_SLACK;
 use super::rules::{PrrRule, RackRule};
 use super::states::{RackTimer, RecoveryPhase};
+use super::timers::probe_deadline;
 use eastwest_types::{Span, Time};
 
 /// Result of loss detection after an ACK.
@@ -119,7 +120,7 @@ impl Endpoint {
 
     /// Arms the timer of the tail loss probe after an ACK of new data or the transmission of new
     /// data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn schedule_tlp(&mut self, now: Time, config: &TcpConfig) {
         let outstanding = self.stream.outstanding();
         if self.recovery.phase != RecoveryPhase::Open
@@ -136,7 +137,9 @@ impl Endpoint {
             Some(srtt) => srtt * 2 + config.min_rto.max(config.granularity),
             None => config.initial_rto,
         };
-        let at = self.deadline(now, timeout, config).min(self.timers.rto_at);
+        let before = self.recovery.scoreboard.as_ref().map_or(Time::NEVER, |b| b.rack_timer_at);
+        let at = probe_deadline(before, now, timeout, self.address.local, config);
+        let at = at.min(self.timers.rto_at);
         self.arm_rack_timer(RackTimer::TailLossProbe, at);
     }
 

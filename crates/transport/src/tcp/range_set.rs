@@ -55,12 +55,21 @@ impl RangeSet {
             return end - start;
         }
         let first = ranges.partition_point(|r| r.1 < start);
-        let after = first + ranges[first..].partition_point(|r| r.0 <= end);
-        if first == after {
+        let follows = |r: Option<&(u64, u64)>| r.is_none_or(|r| end < r.0);
+        if follows(ranges.get(first)) {
             ranges.insert(first, (start, end));
             *total += end - start;
             return end - start;
         }
+        if follows(ranges.get(first + 1)) {
+            let range = &mut ranges[first];
+            let before = range.1 - range.0;
+            *range = (start.min(range.0), end.max(range.1));
+            let new = range.1 - range.0 - before;
+            *total += new;
+            return new;
+        }
+        let after = first + ranges[first..].partition_point(|r| r.0 <= end);
         let merged = (start.min(ranges[first].0), end.max(ranges[after - 1].1));
         let before: u64 = ranges[first..after].iter().map(|r| r.1 - r.0).sum();
         let new = merged.1 - merged.0 - before;
@@ -73,6 +82,9 @@ impl RangeSet {
     /// Removes all positions below `position` from the set.
     pub fn remove_below(&mut self, position: u64) {
         let Some(c) = &mut self.content else { return };
+        if c.ranges.first().is_some_and(|first| position <= first.0) {
+            return;
+        }
         let gone = c.ranges.partition_point(|r| r.1 <= position);
         c.total -= c.ranges[..gone].iter().map(|r| r.1 - r.0).sum::<u64>();
         c.ranges.drain(..gone);

@@ -7,6 +7,7 @@ use super::linux_acks::{Arrival, Compression, LinuxAcks};
 use super::range_set::RangeSet;
 use super::rtt::timestamp_us;
 use super::rules::AckRule;
+use super::timers::Timers;
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,14 @@ pub(super) struct LinuxState {
     window: Option<Autotune>,
     /// Right edge of the last offered window: the stream position after its last byte.
     right_edge: u64,
+}
+
+impl LinuxState {
+    /// Returns the state before the first data.
+    #[cold]
+    fn boxed() -> Box<LinuxState> {
+        Box::default()
+    }
 }
 
 /// Receiving half of a connection: reassembly, acknowledgements and timestamps.
@@ -120,16 +129,31 @@ impl Receiver {
         !front && !second_of_two
     }
 
-    /// Handles the transmission of any packet: its ACK number acknowledges all data received in
-    /// order. `data`: whether the packet has payload.
+    /// Handles the transmission of any packet, whose ACK number acknowledges all data received in
+    /// order. Returns the receive window to offer, in bytes. `data`: whether the packet has payload.
     #[inline]
-    pub(super) fn on_ack_sent(&mut self, now: Time, data: bool, config: &TcpConfig) {
-        if config.receiver.acks == AckRule::Linux {
-            self.note_linux_ack(now, data);
-        }
+    pub(super) fn on_send(&mut self, now: Time, data: bool, config: &TcpConfig) -> u32 {
+        let window = match config.receiver.is_plain() {
+            true => config.max_window.min(u64::from(u32::MAX)) as u32,
+            false => self.on_send_linux(now, data, config),
+        };
         self.acked = self.next;
         self.unacked = 0;
         self.ack_at = Time::NEVER;
+        window
+    }
+
+    /// Handles the transmission of a packet with Linux's ACK policy or window autotuning. Returns
+    /// the receive window to offer.
+    #[inline(never)]
+    fn on_send_linux(&mut self, now: Time, data: bool, config: &TcpConfig) -> u32 {
+        let owed = self.unacked > 0 || self.ack_at != Time::NEVER;
+        if config.receiver.acks == AckRule::Linux
+            && let Some(linux) = &mut self.linux
+        {
+            linux.acks.on_sent(data, now, owed);
+        }
+        self.window_to_offer(config)
     }
 
     /// Releases the receiver's buffers when the connection ends.
@@ -148,28 +172,20 @@ impl Receiver {
         }
     }
 
-    /// Returns the receive window to offer, in bytes, if autotuning is in use; `first`: its initial
-    /// size. The right edge of the window never moves back (RFC 9293, 3.8.6).
-    #[inline(never)]
-    pub(super) fn offered_window(&self, first: u64) -> u32 {
-        let window = match &self.linux {
-            Some(linux) => {
+    /// Returns the receive window to offer, in bytes. With autotuning, its right edge never moves
+    /// back (RFC 9293, 3.8.6).
+    #[inline]
+    pub(super) fn window_to_offer(&self, config: &TcpConfig) -> u32 {
+        let window = match (config.receiver.window_from, &self.linux) {
+            (None, _) => config.max_window,
+            (Some(first), None) => first,
+            (Some(first), Some(linux)) => {
                 let stored = self.out_of_order.total();
-                let window = linux.window.map_or(first, |w| w.window(stored));
+                let window = linux.window.as_ref().map_or(first, |w| w.window(stored));
                 window.max(linux.right_edge.saturating_sub(self.next))
             }
-            None => first,
         };
         window.min(u64::from(u32::MAX)) as u32
-    }
-
-    /// Notifies Linux's ACK policy that a packet was sent; `data`: whether it has payload.
-    #[inline(never)]
-    fn note_linux_ack(&mut self, now: Time, data: bool) {
-        let owed = self.unacked > 0 || self.ack_at != Time::NEVER;
-        if let Some(linux) = &mut self.linux {
-            linux.acks.on_sent(data, now, owed);
-        }
     }
 
     /// Returns the time for which an ACK is delayed; `srtt`: smoothed RTT, if one is known.
@@ -190,15 +206,15 @@ impl Receiver {
         &mut self,
         now: Time,
         packet: &Packet,
-        rto: Span,
+        timers: &Timers,
         config: &TcpConfig,
     ) -> bool {
         let (next, segment) = (self.next, u64::from(config.segment));
         let unacked = next - self.acked;
         let (mut window, mut grows) = (config.max_window, false);
+        let (stored, span) = self.stored();
+        let linux = self.linux.get_or_insert_with(LinuxState::boxed);
         if let Some(first) = config.receiver.window_from {
-            let (stored, span) = self.stored();
-            let linux = self.linux.get_or_insert_default();
             let tune = linux.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
             // Stores the right edge that the last ACK has offered; it never decreases.
             linux.right_edge = linux.right_edge.max(self.acked + tune.window(stored));
@@ -216,8 +232,8 @@ impl Receiver {
         let pushes = packet.flags & flag::PSH != 0;
         // A host may have merged segments. Linux then counts the size of one segment (`gso_size`).
         let payload = packet.payload.min(config.segment as u16);
-        let arrival = Arrival { now, payload, pushes, unacked, window, grows, rto };
-        self.linux.get_or_insert_default().acks.on_data(&arrival)
+        let arrival = Arrival { now, payload, pushes, unacked, window, grows };
+        linux.acks.on_data(&arrival, || timers.rto(config))
     }
 
     /// Returns the bytes stored out of order, and the distance from the data in order to the end of
@@ -296,19 +312,26 @@ impl Receiver {
     pub(super) fn sack_blocks(&mut self, latest: u64, room: usize) -> SackBlocks {
         let mut blocks: SackBlocks = [(0, 0); 4];
         let mut used = 0;
-        let mut add = |range: (u64, u64)| {
-            if used < room && !blocks[..used].contains(&range) {
+        let [first, second, third] = self.out_of_order.reported();
+        for position in [latest, first, second, third] {
+            // Position 0 stands for no range. A range with a position in a block is that block.
+            let is_reported = |b: &(u64, u64)| b.0 <= position && position < b.1;
+            if position != 0
+                && used < room
+                && !blocks[..used].iter().any(is_reported)
+                && let Some(range) = self.out_of_order.containing(position)
+            {
                 blocks[used] = range;
                 used += 1;
             }
-        };
-        for start in [latest].into_iter().chain(self.out_of_order.reported()) {
-            if let Some(range) = self.out_of_order.containing(start) {
-                add(range);
-            }
         }
-        for range in self.out_of_order.iter().rev().take(room) {
-            add(range);
+        if used < room.min(self.out_of_order.iter().len()) {
+            for range in self.out_of_order.iter().rev().take(room) {
+                if used < room && !blocks[..used].contains(&range) {
+                    blocks[used] = range;
+                    used += 1;
+                }
+            }
         }
         self.out_of_order.set_reported([blocks[0].0, blocks[1].0, blocks[2].0]);
         blocks

@@ -37,7 +37,7 @@ impl Endpoint {
         let due = if ctx.config.receiver.is_plain() {
             u32::from(self.receiver.unacked) >= ctx.config.ack_every
         } else {
-            self.receiver.on_data_linux(ctx.now, packet, self.timers.rto(ctx.config), ctx.config)
+            self.receiver.on_data_linux(ctx.now, packet, &self.timers, ctx.config)
         };
         if due || had_gap || fin || ack_now || repeats {
             if had_gap || repeats {
@@ -120,6 +120,6 @@ impl Endpoint {
                 [duplicate, others[0], others[1], others[2]]
             }
         };
-        self.send_ack_with(Some(blocks), ctx);
+        self.send_ack_with(blocks, ctx);
     }
 }

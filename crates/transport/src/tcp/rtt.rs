@@ -38,7 +38,7 @@ pub enum RttEstimator {
 impl RttEstimator {
     /// Adds an RTT sample from a segment that was sent once, or from a timestamp (RFC 7323), while
     /// positions `una..next` are outstanding.
-    #[inline]
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64, config: &TcpConfig) {
         match self {
             RttEstimator::Rfc6298 { srtt, rttvar } => {
@@ -47,14 +47,16 @@ impl RttEstimator {
                 *srtt = Span(srtt.0 - srtt.0 / 8 + rtt.0 / 8);
             }
             RttEstimator::Linux(linux) => linux.sample(rtt, una, next, config.min_rto),
-            RttEstimator::Fresh => {
-                *self = match config.timers.rto {
-                    RtoRule::Rfc6298 => {
-                        RttEstimator::Rfc6298 { srtt: rtt, rttvar: Span(rtt.0 / 2) }
-                    }
-                    RtoRule::Linux => RttEstimator::Linux(LinuxRtt::new(rtt, next, config.min_rto)),
-                };
-            }
+            RttEstimator::Fresh => *self = RttEstimator::first(rtt, next, config),
+        }
+    }
+
+    /// Returns the estimator after the first RTT sample `rtt`; `next`: next stream position to send.
+    #[cold]
+    fn first(rtt: Span, next: u64, config: &TcpConfig) -> RttEstimator {
+        match config.timers.rto {
+            RtoRule::Rfc6298 => RttEstimator::Rfc6298 { srtt: rtt, rttvar: Span(rtt.0 / 2) },
+            RtoRule::Linux => RttEstimator::Linux(LinuxRtt::new(rtt, next, config.min_rto)),
         }
     }
 
@@ -69,14 +71,20 @@ impl RttEstimator {
     }
 
     /// Returns the retransmission timeout after `backoff` doublings (RFC 6298, 5.5).
-    #[inline]
+    #[inline(always)]
     pub fn rto(&self, backoff: u8, config: &TcpConfig) -> Span {
         let bounded = match self {
             RttEstimator::Rfc6298 { srtt, rttvar } => {
                 (*srtt + Span(rttvar.0 * 4).max(config.granularity)).max(config.min_rto)
             }
             RttEstimator::Fresh => config.initial_rto.max(config.min_rto),
-            RttEstimator::Linux(linux) => linux.rto(config.granularity),
+            RttEstimator::Linux(linux) => {
+                let rounded = linux.rto(config.granularity);
+                if backoff == 0 && rounded <= config.max_rto {
+                    return rounded; // already a multiple of the granularity
+                }
+                rounded
+            }
         };
         let backed_off = Span(bounded.0.saturating_mul(1 << backoff.min(20)));
         let limited = backed_off.min(config.max_rto);

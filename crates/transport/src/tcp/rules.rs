@@ -178,6 +178,22 @@ impl RecoveryRules {
         self.rack != RackRule::Off
     }
 
+    /// Whether recovery follows RFC 6675 or RFC 6582 without any of the additional mechanisms.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.prr == PrrRule::Off
+            && !self.uses_scoreboard()
+            && !self.detects_spurious()
+            && !self.dsack
+            && !self.adapt_reordering
+    }
+
+    /// Whether the sender uses the send times of segments: for RACK or for tail loss probes.
+    #[inline]
+    pub(super) fn uses_scoreboard(&self) -> bool {
+        self.uses_rack() || self.probes
+    }
+
     /// Whether the sender may detect spurious timeouts or window reductions.
     #[inline]
     pub(super) fn detects_spurious(&self) -> bool {

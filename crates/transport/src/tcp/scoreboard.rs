@@ -21,6 +21,8 @@ const RETRANSMITTED: u64 = 4;
 /// Flag: a retransmission of the segment is assumed to be in flight.
 const COPY_IN_FLIGHT: u64 = 8;
 const FLAG_BITS: u32 = 4;
+/// Number of segments for which the first transmission allocates memory.
+const FIRST_SEGMENTS: usize = 16;
 const FLAGS: u64 = SACKED | LOST | RETRANSMITTED | COPY_IN_FLIGHT;
 
 /// An outstanding segment of a sender with RACK.
@@ -121,9 +123,17 @@ impl Scoreboard {
     #[inline]
     pub(super) fn on_transmit(&mut self, start: u64, end: u64, now: Time) {
         if self.segments.is_empty() {
-            self.base = start;
+            self.begin(start);
         }
         self.segments.push_back(SentSegment { end_flags: end << FLAG_BITS, at: now });
+    }
+
+    /// Prepares the list for a first segment that begins at `start`.
+    #[inline(never)]
+    fn begin(&mut self, start: u64) {
+        self.base = start;
+        // More segments will follow soon, so one allocation replaces three.
+        self.segments.reserve(FIRST_SEGMENTS);
     }
 
     /// Whether the first outstanding segment has been sent more than once.
@@ -184,27 +194,35 @@ impl Scoreboard {
     /// Fast path of [`Scoreboard::acknowledge`]: removes the segments below `ack` while nothing is
     /// SACKed and no loss is known.
     #[inline]
-    pub(super) fn acknowledge_fast_path(&mut self, ack: u64, c: AckContext) -> Option<SendTimes> {
-        let mut last = None;
-        let first = self.segments.front().map(|s| s.at);
-        while let Some(&s) = self.segments.front()
-            && s.end() <= ack
-        {
-            if s.end_flags & FLAGS != 0 {
-                let rest = self.acknowledge(ack, c, &mut Delivery::default());
-                return rest.map(|a| SendTimes { first: first.unwrap_or(a.first), ..a });
+    pub(super) fn acknowledge_fast_path(
+        &mut self,
+        ack: u64,
+        now: Time,
+        context: impl FnOnce() -> AckContext,
+    ) -> Option<SendTimes> {
+        let first = *self.segments.front()?;
+        if first.end() > ack {
+            return None;
+        }
+        let mut last = first;
+        loop {
+            if last.end_flags & FLAGS != 0 {
+                let rest = self.acknowledge(ack, context(), &mut Delivery::default());
+                return rest.map(|a| SendTimes { first: first.at, ..a });
             }
             self.segments.pop_front();
-            self.base = s.end();
-            last = Some(s);
+            self.base = last.end();
+            match self.segments.front() {
+                Some(&next) if next.end() <= ack => last = next,
+                Some(_) => break,
+                None => {
+                    self.release_memory();
+                    break;
+                }
+            }
         }
-        if let Some(s) = last {
-            self.rack.on_delivery(false, s.end(), s.at, c);
-        }
-        if self.segments.is_empty() {
-            self.release_memory();
-        }
-        first.zip(last).map(|(first, last)| SendTimes { first, last: last.at })
+        self.rack.on_first_delivery(last.end(), last.at, now);
+        Some(SendTimes { first: first.at, last: last.at })
     }
 
     /// Releases the memory of the lists. To be called when nothing is outstanding.

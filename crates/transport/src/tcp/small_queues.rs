@@ -20,7 +20,7 @@ impl Endpoint {
     /// Decides whether the NIC has room for the next burst, of at most `segments` segments.
     /// `may_retransmit`: whether lost segments may be sent; `room`: what the windows allow. Returns
     /// the decision and the maximum number of segments of the burst.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn small_queue_gate(
         &mut self,
         now: Time,
@@ -29,14 +29,20 @@ impl Endpoint {
         room: SendRoom,
         config: &TcpConfig,
     ) -> (SendGate, u16) {
+        let (una, next) = (self.stream.una, self.stream.next);
+        let Some(control) = self.control.as_deref_mut() else { return (SendGate::Open, segments) };
+        let queue = control.small_queue.get_or_insert_default();
+        queue.free_at = Time::NEVER;
+        queue.take_left(now);
+        // The limit does not apply if nothing of the connection waits in the NIC, or if no more
+        // than a burst is outstanding.
+        if queue.waiting() == 0 || una >= queue.burst_from {
+            queue.burst_from = next;
+            return (SendGate::Open, segments);
+        }
         let segment = u64::from(config.segment);
-        let free = self.is_small_queue_exempt(now);
-        let lost = if may_retransmit && !free { self.lost_hole_bytes(config) } else { None };
-        let unsent = self.send_end().saturating_sub(self.stream.next);
-        let sendable = room.window.min(room.right_edge.saturating_sub(self.stream.next)) / segment;
-        let most = unsent.div_ceil(segment).min(sendable).max(1);
-        let burst = most.min(u64::from(segments));
-        let next = self.stream.next;
+        let lost = if may_retransmit { self.lost_hole_bytes(config) } else { None };
+        let burst = if segments == 1 { 1 } else { self.sendable(segments, room, segment) };
         let Some(control) = self.control.as_deref_mut() else { return (SendGate::Open, segments) };
         let rate = control.pacing.rate;
         let queue = control.small_queue.get_or_insert_default();
@@ -48,26 +54,25 @@ impl Endpoint {
             }
             blocked = true;
         }
-        if !free && !queue.has_room(rules.limit(burst * segment, rate, false), segment) {
+        if !queue.has_room(rules.limit(burst * segment, rate, false), segment) {
             return (SendGate::Closed, 1);
         }
         queue.burst_from = next;
         (if blocked { SendGate::NewDataOnly } else { SendGate::Open }, segments)
     }
 
-    /// Whether the limit of the NIC does not apply: nothing of the connection waits in the NIC, or
-    /// no more than a burst is outstanding.
-    fn is_small_queue_exempt(&mut self, now: Time) -> bool {
-        let una = self.stream.una;
-        let Some(control) = self.control.as_deref_mut() else { return true };
-        let queue = control.small_queue.get_or_insert_default();
-        queue.free_at = Time::NEVER;
-        queue.take_left(now);
-        queue.waiting() == 0 || una >= queue.burst_from
+    /// Returns the number of segments of `segment` payload bytes that the next burst can have: at
+    /// least 1, and at most `segments`, the unsent data and the room in the windows.
+    #[inline(never)]
+    fn sendable(&self, segments: u16, room: SendRoom, segment: u64) -> u64 {
+        let unsent = self.send_end().saturating_sub(self.stream.next);
+        let allowed = room.window.min(room.right_edge.saturating_sub(self.stream.next)) / segment;
+        unsent.div_ceil(segment).min(allowed).clamp(1, u64::from(segments))
     }
 
     /// Returns the bytes from the next lost segment to the next SACKed data, at most one burst;
     /// `None` if no segment is lost.
+    #[inline]
     fn lost_hole_bytes(&mut self, config: &TcpConfig) -> Option<u64> {
         if self.recovery.phase == RecoveryPhase::Open {
             return None;
@@ -79,6 +84,7 @@ impl Endpoint {
     }
 
     /// Records a segment handed to the NIC at `now`; the NIC will have sent it at time `leaves`.
+    #[inline(always)]
     pub(super) fn record_nic_departure(&mut self, now: Time, leaves: Time) {
         if let Some(control) = self.control.as_deref_mut() {
             control.small_queue.get_or_insert_default().push(now, leaves);

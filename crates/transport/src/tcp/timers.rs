@@ -32,14 +32,82 @@ fn wheel_expiry(now: u64, ticks: u64) -> u64 {
 /// ticks, the time is a tick of the host's kernel.
 #[inline]
 pub(super) fn deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) -> Time {
-    if !config.timers.ticks {
-        return now + span;
+    match config.timers.ticks {
+        true => tick_deadline(now, span, host, config),
+        false => now + span,
     }
+}
+
+/// Returns the tick of the kernel of `host` at which a timer of length `span` expires that is armed
+/// at `now`.
+#[inline(never)]
+fn tick_deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) -> Time {
     let tick = config.granularity.0.max(1);
     // Hosts boot at different times, so their ticks differ in phase.
     let uptime = config.timers.uptime(host, tick);
     let struck = wheel_expiry((now.0 + uptime) / tick, span.0.div_ceil(tick)) * tick;
     Time(struck - uptime)
+}
+
+/// Returns the expiry time of a retransmission timer of length `rto` that `host` arms at `now`;
+/// `before`: its expiry time if it was armed earlier, [`Time::NEVER`] otherwise.
+#[inline]
+pub(super) fn rto_deadline(
+    before: Time,
+    now: Time,
+    rto: Span,
+    host: HostId,
+    config: &TcpConfig,
+) -> Time {
+    if !config.timers.ticks {
+        return now + rto;
+    }
+    // With a minimum of 63 ticks, earlier timeouts have expired at whole units of at least eight
+    // ticks; a timeout of 63 to 503 ticks expires at a whole unit of eight.
+    let tick = config.granularity.0.max(1);
+    let least = config.min_rto.0.min(rto.0);
+    let unit = if least >= 63 * tick && rto.0 < 504 * tick { 8 * tick } else { 0 };
+    wheel_deadline(before, unit, now, rto, host, config)
+}
+
+/// Returns the expiry time of a tail loss probe timer of length `timeout` that `host` arms at `now`;
+/// `before`: its expiry time if it was armed earlier, [`Time::NEVER`] otherwise.
+#[inline]
+pub(super) fn probe_deadline(
+    before: Time,
+    now: Time,
+    timeout: Span,
+    host: HostId,
+    config: &TcpConfig,
+) -> Time {
+    if !config.timers.ticks {
+        return now + timeout;
+    }
+    let tick = config.granularity.0.max(1);
+    let ticks = timeout.0.div_ceil(tick);
+    let unit = if ticks < 63 { tick } else { 0 };
+    wheel_deadline(before, unit, now, Span(ticks * tick), host, config)
+}
+
+/// Returns the expiry time of a timer of length `span`, a whole number of ticks, that `host` arms at
+/// `now`. If the timer expires at a whole unit of `unit` ps, as it did at the time `before`, and
+/// `before` is the first such time after `now + span`, then it is the result; this comparison takes
+/// far fewer instructions. `unit` is 0 if the unit is not known.
+#[inline]
+fn wheel_deadline(
+    before: Time,
+    unit: u64,
+    now: Time,
+    span: Span,
+    host: HostId,
+    config: &TcpConfig,
+) -> Time {
+    let from = now.0.saturating_add(span.0);
+    if from < before.0 && before.0 - from <= unit {
+        debug_assert_eq!(before, tick_deadline(now, span, host, config));
+        return before;
+    }
+    tick_deadline(now, span, host, config)
 }
 
 /// Timers and round-trip times of a sender.
@@ -85,13 +153,13 @@ impl Timers {
     }
 
     /// Returns the retransmission timeout with the current backoff.
-    #[inline]
+    #[inline(never)]
     pub(super) fn rto(&self, config: &TcpConfig) -> Span {
         self.rtt.rto(self.backoff, config)
     }
 
     /// Adds an RTT sample, which ends the backoff of the retransmission timeout (RFC 6298, 5.7).
-    #[inline]
+    #[inline(always)]
     pub(super) fn add_rtt_sample(&mut self, rtt: Span, stream: &Stream, config: &TcpConfig) {
         self.backoff = 0;
         self.rtt.sample(rtt, stream.una, stream.next, config);
