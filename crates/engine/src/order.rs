@@ -3,7 +3,9 @@
 //! Events are ordered by time, then by class, then by a seeded hash of (time, class, source). At
 //! the same picosecond ports first complete transmissions, which frees room in their queues. Then
 //! packets arrive, timers expire, workloads wake up, samples are taken, and faults change links.
-//! The hash differs at every time, so that no source always goes first.
+//! The hash differs at every time, so that no source always goes first. Each link and each alarm of
+//! a network card is one source; all other timers of transports together are one source, and
+//! [`crate::timers`] orders them among themselves by the same rule.
 
 use crate::random::mix;
 use eastwest_types::Time;

@@ -190,7 +190,7 @@ impl Cards {
     }
 
     /// Returns the numbers of the cards of a host among the cards of all hosts.
-    fn of(&self, host: HostId) -> Range<usize> {
+    pub(crate) fn of(&self, host: HostId) -> Range<usize> {
         let host = host.0 as usize;
         self.first[host] as usize..self.first[host + 1] as usize
     }

@@ -3,6 +3,7 @@
 
 mod approximate;
 mod capture;
+mod card_alarms;
 pub mod checkpoint;
 mod connections;
 mod critical_path;

@@ -1,5 +1,6 @@
 //! The network of a run (links, switches, timers of transports), and the list of its next events.
 
+use crate::card_alarms::CardAlarms;
 use crate::plan::ClassPlan;
 use crate::processing::{Processing, ProcessingConfig, Segment, Spent, Work};
 use eastwest_engine::order::{Class, Key};
@@ -45,6 +46,8 @@ pub struct Network {
     pub sources: Tournament,
     /// Timers of transports.
     pub timers: Timers,
+    /// Alarms of network cards; empty if no transport uses them.
+    pub card_alarms: CardAlarms,
     /// Traffic classes of the run, indexed by [`ClassId`].
     pub classes: Vec<ClassPlan>,
     /// Number of connections opened and datagrams sent so far. Flow hashes use this number in place
@@ -55,24 +58,30 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns the network of a fabric at the simulated time zero.
+    /// Returns the network of a fabric at the simulated time zero. `has_card_alarms` is whether a
+    /// transport uses alarms of network cards.
     pub fn new(
         mut fabric: Fabric,
         classes: Vec<ClassPlan>,
         hosts: Option<ProcessingConfig>,
+        has_card_alarms: bool,
         seed: u64,
     ) -> Network {
         let links = fabric.links.len();
         let processing = hosts.map(|c| Box::new(Processing::new(c, fabric.graph.hosts, seed)));
-        // Without simulated CPU cores the event list has no source for them, which makes it shorter
-        // and faster.
+        // The event list has no sources for CPU cores and cards that are not simulated, which makes
+        // it shorter and faster.
         let others = Source::ALL.len() - usize::from(processing.is_none());
+        let cards = if has_card_alarms { fabric.number_of_cards() } else { 0 };
+        let dscps = classes.iter().map(|class| class.dscp).collect();
+        let card_alarms = CardAlarms::new((links + others) as u32, cards, dscps);
         fabric.halt_with(links as u32 + Source::Faults as u32);
         let mut network = Network {
             now: Time::ZERO,
             fabric,
-            sources: Tournament::new(links + others, seed),
+            sources: Tournament::new(links + others + card_alarms.count(), seed),
             timers: Timers::new(Class::Timer, seed),
+            card_alarms,
             classes,
             opened: 0,
             processing,
@@ -81,8 +90,8 @@ impl Network {
         network
     }
 
-    /// Returns the event source with this number in the event list; `None` if a link has this
-    /// number.
+    /// Returns the event source with this number in the event list, which is not the alarm of a
+    /// card; `None` if a link has this number.
     pub fn source(&self, number: u32) -> Option<Source> {
         let number = number.checked_sub(self.fabric.links.len() as u32)?;
         Some(Source::ALL[number as usize])
@@ -121,6 +130,19 @@ impl Network {
         if self.timers.push(at, id, id) {
             self.set(Source::Timers, self.timers.first());
         }
+    }
+
+    /// Arms the alarm `number` of a card, which expires at time `at`; `id` is passed to the
+    /// transport at its expiry.
+    #[inline]
+    pub fn arm_card(&mut self, number: u32, at: Time, id: u64) {
+        self.card_alarms.arm(&mut self.sources, number, at, id);
+    }
+
+    /// Returns the number of the alarm of the card that sends the packets of a flow with the
+    /// codepoint `dscp`.
+    pub fn card_alarm(&self, (from, to): (HostId, HostId), hash: u16, dscp: u8) -> u32 {
+        self.card_alarms.number(self.fabric.card_among_all(from, to, hash), dscp)
     }
 
     /// Enqueues a packet at the NIC of its host.

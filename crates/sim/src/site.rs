@@ -50,13 +50,19 @@ impl Site {
     /// because a host has no path to another one.
     pub fn new(plan: Plan) -> Result<Site, String> {
         let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
-        let mut network = Network::new(fabric, plan.classes.clone(), plan.hosts, plan.seed);
+        let mut network = Network::new(
+            fabric,
+            plan.classes.clone(),
+            plan.hosts,
+            plan.further.are_used(),
+            plan.seed,
+        );
         let probes = Probes::new(&plan, &mut network);
         let transports = Transports::new(&plan);
         let parcels = plan.workloads.iter().any(|w| w.workload.sends_parcels());
         let frames = transports.streams.any() || parcels;
         network.fabric.losses.kept = probes.records.events.is_on() || frames;
-        if plan.further.are_used() || frames {
+        if frames {
             network.fabric.require_host_events();
         }
         network.set(Source::Samples, Key::new(probes.records.samples.next(), Class::Sample));

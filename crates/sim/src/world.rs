@@ -228,6 +228,9 @@ impl World {
                         self.receive::<INSIDE, DCB>(slot);
                         only_moves_packets = false;
                     }
+                } else if let Some(id) = site.network.card_alarms.id_of(source) {
+                    self.on_card_alarm((key, source), id);
+                    only_moves_packets = false;
                 } else {
                     self.dispatch_other(source);
                     self.dispatch_notices();
@@ -277,6 +280,22 @@ impl World {
         site.network.fabric.find_deadlock(site.until);
         self.record_losses(Time::NEVER);
         self.site.drivers.stuck.take().map_or(Ok(Pause::Over), Err)
+    }
+
+    /// Handles the expiry of the alarm `id` of a card, which is the event (key, source).
+    fn on_card_alarm(&mut self, (key, source): (Key, u32), id: u64) {
+        let site = &mut self.site;
+        let (transport, number) = TransportNumber::of_timer(id);
+        let has_notices =
+            site.transports.further_mut(transport).on_timer(&mut site.network, number);
+        // The transport may have armed the alarm again.
+        let events = &mut site.network.sources;
+        if events.key(source) == key {
+            events.set(source, Key::NEVER);
+        }
+        if has_notices {
+            self.dispatch_further_notices(transport);
+        }
     }
 
     /// Executes an event of a source other than a link, in an undivided run or in a part of a

@@ -14,11 +14,11 @@
 //!
 //! **Precommitted departures.** If nothing can block queued packets and the port has one class, the
 //! departure time of a packet is known when it is enqueued. The packet then enters at once the ring
-//! of packets on the wire. A pause, a PAUSE frame to be sent or the first rate limit *revokes*
-//! these departures: packets that have not started return from the ring to their priority queues,
-//! and the port uses these queues until they are empty. For the packets in the ring, the port has
-//! only two counters: the number of packets that have started, and the number of packets that
-//! ingress buffers no longer count.
+//! of packets on the wire. A PAUSE frame that the port is to send delays the departures that have
+//! not started. A pause or the first rate limit *revokes* them: packets that have not started return
+//! from the ring to their priority queues, and the port uses these queues until they are empty. For
+//! the packets in the ring, the port has only two counters: the number of packets that have started,
+//! and the number of packets that ingress buffers no longer count.
 //!
 //! **Fast path.** Normally a port must update its state before it admits a packet, since the
 //! backlog affects the decision. The backlog does not matter if, even with all counted packets
@@ -31,8 +31,9 @@
 //!
 //! **Ingress buffers.** A packet that has left an eventless port is subtracted from its ingress
 //! buffer when it arrives at the next node. The packet is subtracted earlier if the exact occupancy
-//! matters: if one more packet would set a new maximum of the buffer or reach XOFF. Until the
-//! subtraction, the recorded occupancy is too large.
+//! matters: if one more packet would set a new maximum of the buffer or reach XOFF. Then the port
+//! that this packet enters is updated first, and all ports of the switch only if the buffer could
+//! still be fuller than ever. Until the subtraction, the recorded occupancy is too large.
 //!
 //! **Rate-limited flows.** While no limited flow may send, the port knows which flow may send
 //! first, and therefore when its packet arrives at the far end. If no other packet is enqueued,
@@ -94,6 +95,15 @@ impl SwitchPorts {
     }
 }
 
+/// A packet that has reached the far end of a link with data-centre bridging.
+pub(crate) struct Arrived {
+    pub handle: PacketHandle,
+    /// Whether its ingress buffer at the previous node has been told that the packet has left.
+    pub was_released: bool,
+    /// Key of the next event of the link.
+    pub next: Key,
+}
+
 impl Link {
     /// Returns the number of packets whose departure is decided, but whose transmission has not
     /// started according to the state of the port.
@@ -117,6 +127,33 @@ impl Link {
         true
     }
 
+    /// Executes the departures that were due before `until`, if the departures of all queued packets
+    /// were decided at enqueue. Returns whether they were.
+    #[inline(always)]
+    fn start_precommitted_until(&mut self, until: Time, pool: &PacketPool) -> bool {
+        let Some(q) = self.queues.as_deref_mut() else { return false };
+        let Some((queues, dcb, sent_at)) = q.single_class() else { return false };
+        if !dcb.precommitted {
+            return false;
+        }
+        debug_assert_eq!(dcb.wakes_at, Time::NEVER, "rate limits revoke decided departures");
+        let mut at = *sent_at;
+        while at < until {
+            let Some(handle) = self.on_wire.get(self.started) else {
+                at = Time::NEVER;
+                dcb.sending_packet = false;
+                break;
+            };
+            let priority = pool.ingress_tag(handle.slot()).priority();
+            queues.count_departure(at, priority, u32::from(handle.ip_len()));
+            at = handle.arrived().before(self.delay);
+            dcb.sending_packet = true;
+            self.started += 1;
+        }
+        *sent_at = at;
+        true
+    }
+
     /// Executes the departures and the starts of rate-limited flows that were due before `until`,
     /// at a port with data-centre bridging.
     #[inline(always)]
@@ -130,31 +167,21 @@ impl Link {
 
     #[inline(never)]
     fn carry_out_until(&mut self, until: Time, pool: &mut PacketPool) {
-        while let Some(q) = self.queues.as_deref_mut()
-            && let Some(dcb) = q.dcb.as_deref_mut()
-            && q.sent_at.min(dcb.wakes_at) < until
+        if self.start_precommitted_until(until, pool) || self.start_rate_limited_until(until) {
+            return;
+        }
+        while let Some((sent_at, dcb)) = self.dcb_parts()
+            && dcb.wakes_at.min(*sent_at) < until
         {
-            let at = q.sent_at.min(dcb.wakes_at);
-            (q.sent_at, dcb.wakes_at) = (Time::NEVER, Time::NEVER);
+            let at = dcb.wakes_at.min(*sent_at);
+            (*sent_at, dcb.wakes_at) = (Time::NEVER, Time::NEVER);
             dcb.sending_packet = false;
-            if dcb.has_only_rate_limits() {
-                self.start_rate_limited(at);
-            } else if !self.start_precommitted(at, pool)
+            if !self.start_precommitted(at, pool)
                 && self.queues.as_deref_mut().is_some_and(PortQueues::has_packets)
             {
                 self.start_next_dcb(at, pool);
             }
         }
-    }
-
-    /// Returns the number of packets on the wire whose last bit has left the port. Departures of
-    /// the port that are due must have been executed before.
-    #[inline]
-    pub(super) fn transmitted(&self) -> u32 {
-        let Some(q) = self.queues.as_deref() else { return 0 };
-        let is_sending =
-            q.sent_at != Time::NEVER && q.dcb.as_deref().is_some_and(|b| b.sending_packet);
-        self.started - u32::from(is_sending)
     }
 
     /// Returns the next packet that has left the port but is still counted by its ingress buffer,
@@ -170,32 +197,53 @@ impl Link {
         self.on_wire.get(dcb.released - 1).copied()
     }
 
-    /// Executes an arrival at the far end of a link with data-centre bridging. Returns the packet,
-    /// whether its ingress buffer still counts it, and the key of the next event of the link.
+    /// Whether the departures of all queued packets were decided at enqueue.
+    #[inline]
+    pub(super) fn is_precommitted(&self) -> bool {
+        let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());
+        dcb.is_some_and(|dcb| dcb.precommitted)
+    }
+
+    /// Returns the next packet whose last bit has left the port by `now` but that is still counted
+    /// by its ingress buffer, and marks it as released; `None` if there is no such packet. All
+    /// packets that have left must be in the ring: either the departures of the port that are due
+    /// have been executed, or the departures of all queued packets were decided at enqueue. The end
+    /// of a transmission follows from the arrival time in the ring. Ports at which each departure is
+    /// an event have no such packets.
+    #[inline]
+    pub(super) fn release_departed(&mut self, now: Time) -> Option<PacketHandle> {
+        let delay = self.delay;
+        let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;
+        let handle = self.on_wire.get(dcb.released)?;
+        if handle.arrived().before(delay) > now || dcb.always_events {
+            return None;
+        }
+        dcb.released += 1;
+        Some(*handle)
+    }
+
+    /// Executes an arrival at the far end of a link with data-centre bridging.
     #[inline(always)]
-    pub(crate) fn arrive_dcb(
-        &mut self,
-        key: Key,
-        pool: &mut PacketPool,
-    ) -> (PacketHandle, bool, Key) {
+    pub(crate) fn arrive_dcb(&mut self, key: Key, pool: &mut PacketPool) -> Arrived {
         let now = key.time();
         let Some((_, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
-        let (has_fast_path, is_eventless) = (dcb.fast_path_from != Time::NEVER, dcb.is_eventless());
-        if !has_fast_path {
+        if dcb.fast_path_from == Time::NEVER {
             self.catch_up(now.next(), pool);
         } else if self.started == 0 {
             self.start_precommitted(now, pool);
         }
+        let Some((sent_at, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
+        let was_released = dcb.released > 0;
+        dcb.released -= u32::from(was_released);
+        let due = dcb.due_unless_paused(*sent_at);
+        let is_eventless = dcb.is_eventless();
         self.started -= 1;
         let handle = self.take_first(key);
-        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
-        let is_counted = dcb.released == 0;
-        dcb.released = dcb.released.saturating_sub(1);
-        if !is_eventless {
-            return (handle, is_counted, self.next_key(now));
-        }
-        let next = self.eventless_key(now);
-        (handle, is_counted, next)
+        let next = match due {
+            Some(due) if is_eventless => self.eventless_key_by(now, due),
+            _ => self.next_key(now),
+        };
+        Arrived { handle, was_released, next }
     }
 
     /// Returns the key of the next event of a port with data-centre bridging that needs no event at
@@ -203,6 +251,13 @@ impl Link {
     #[inline(always)]
     pub(super) fn eventless_key(&mut self, now: Time) -> Key {
         let due = self.queues.as_deref().and_then(|q| q.due_unless_paused()).unwrap_or(Time::NEVER);
+        self.eventless_key_by(now, due)
+    }
+
+    /// Returns the key of the next event like [`Link::eventless_key`]. `due` is the time of the next
+    /// event of the port other than an arrival at the far end.
+    #[inline(always)]
+    fn eventless_key_by(&mut self, now: Time, due: Time) -> Key {
         let arrive =
             self.on_wire.get(0).map_or_else(|| self.foreseen_arrival(), |handle| handle.arrived());
         let next = match arrive {
@@ -234,30 +289,43 @@ impl Link {
     }
 
     /// Enqueues a packet on the fast path, without first executing the departures of the port that
-    /// are due. Returns `false`, without any change, if these departures must be executed first.
+    /// are due. Returns whether QCN must now sample the queue; `None`, without any change, if the
+    /// departures must be executed first.
     #[inline(always)]
     pub(super) fn enqueue_fast_path(
         &mut self,
         now: Time,
         mut handle: PacketHandle,
         (ingress, priority): (u32, u8),
-    ) -> bool {
+    ) -> Option<bool> {
         let ip_len = u32::from(handle.ip_len());
         let (wire_bytes, framing) = (self.wire_bytes(ip_len), self.framing());
-        let Some(q) = self.queues.as_deref_mut() else { return false };
-        let Some((queues, dcb, sent_at)) = q.single_class() else { return false };
+        let all_started = self.started as usize == self.on_wire.len();
+        let (queues, dcb, sent_at) = self.queues.as_deref_mut()?.single_class()?;
         if now < dcb.fast_path_from
             || reverse(ingress) == dcb.link
             || wire_bytes != ip_len + u32::from(framing)
             || (*sent_at == Time::NEVER && !dcb.is_eventless())
-            || !queues.admit_fast_path(now, priority, ip_len)
         {
-            return false;
+            return None;
         }
+        let idle = all_started && dcb.free_at <= now;
+        let is_admitted = match idle {
+            true => queues.admit_idle(now, priority, ip_len),
+            false => queues.admit_fast_path(now, priority, ip_len),
+        };
+        if !is_admitted {
+            return None;
+        }
+        let is_due = dcb.samples_in.is_due(priority, ip_len);
         let start = dcb.free_at.max(now);
         let sent = start + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
         dcb.free_at = sent;
-        if *sent_at == Time::NEVER {
+        if idle {
+            *sent_at = sent;
+            dcb.sending_packet = true;
+            self.started += 1;
+        } else if *sent_at == Time::NEVER {
             *sent_at = now; // the packet starts when the port is next updated
         }
         self.max_backlog = self.max_backlog.max(start.since(now));
@@ -265,7 +333,25 @@ impl Link {
         self.held_bytes += u64::from(ip_len);
         handle.arrive = sent + self.delay;
         self.on_wire.push(handle);
-        true
+        Some(is_due)
+    }
+
+    /// Enqueues a packet like [`Link::enqueue_fast_path`], but first executes the departures of the
+    /// port that are due: without the packets that have left, the queue may set no new maximum.
+    #[inline(never)]
+    pub(super) fn enqueue_after_departures(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        tag: (u32, u8),
+        pool: &mut PacketPool,
+    ) -> Option<bool> {
+        let (queues, dcb, _) = self.queues.as_deref_mut()?.single_class()?;
+        if now < dcb.fast_path_from || queues.sees_all(tag.1) {
+            return None;
+        }
+        self.catch_up(now.next(), pool);
+        self.enqueue_fast_path(now, handle, tag)
     }
 
     /// Enqueues a packet and decides its departure at once (precommits it). Returns whether the
@@ -373,8 +459,25 @@ impl Link {
         dcb.update_fast_path();
     }
 
+    /// Delays the departures that were decided at enqueue and have not started by a PAUSE frame, which
+    /// the port sends at the next frame boundary, unless it is to send a PAUSE frame anyway.
+    /// Departures of the port that are due must have been executed before.
+    pub(super) fn delay_precommitted(&mut self, now: Time) {
+        let q = self.queues.as_mut().expect("the port has DCB");
+        let Some((_, dcb, _)) = q.single_class() else { return };
+        if !dcb.precommitted || dcb.pause_queue.has_pending() {
+            return;
+        }
+        let frame = Span((dcb.wire.pfc_frame() * self.ps_per_byte_q16) >> 16);
+        dcb.free_at = dcb.free_at.max(now) + frame;
+        dcb.padded_until += frame;
+        for place in self.started..self.on_wire.len() as u32 {
+            self.on_wire.change(place, |handle| handle.arrive += frame);
+        }
+    }
+
     /// Revokes departures that were decided at enqueue: moves packets that have not started from
-    /// the ring back to their queues, since a pause, a PAUSE frame or a rate limit may block them.
+    /// the ring back to their queues, since a pause or a rate limit may block them.
     /// Departures of the port that are due must have been executed before.
     pub(super) fn revoke_precommitted(&mut self, now: Time, pool: &PacketPool) {
         let q = self.queues.as_mut().expect("the port has DCB");
@@ -462,23 +565,42 @@ impl Link {
         Ok(changes)
     }
 
-    /// Starts the transmission of the next packet that may be sent, at a port [with rate-limited
-    /// flows](Link::has_only_rate_limits).
-    #[inline(never)]
-    pub(super) fn start_rate_limited(&mut self, now: Time) {
-        let Some(q) = self.queues.as_deref_mut() else { return };
-        let Some((queues, dcb, sent_at)) = q.single_class() else { return };
-        match queues.choose(now) {
-            Next::Later(at, bytes) => {
-                (dcb.wakes_at, dcb.wake_bytes) = (at.max(now.next()), bytes);
+    /// Executes the departures and the starts of rate-limited flows that were due before `until`, at
+    /// a port [with rate-limited flows](Link::has_only_rate_limits). Returns false at other ports.
+    #[inline(always)]
+    fn start_rate_limited_until(&mut self, until: Time) -> bool {
+        let Some(q) = self.queues.as_deref_mut() else { return false };
+        let Some((queues, dcb, sent_at)) = q.single_class() else { return false };
+        if !dcb.has_only_rate_limits() {
+            return false;
+        }
+        loop {
+            let at = dcb.wakes_at.min(*sent_at);
+            if at >= until {
+                return true;
             }
-            Next::Now(priority, flow) => {
-                let Some(handle) = queues.dequeue_chosen(now, priority, flow) else { return };
-                let wire_bytes = dcb.wire.bytes(u32::from(handle.ip_len()));
-                let sent = now + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
-                *sent_at = sent;
-                dcb.on_transmit(queues, now, (priority, flow), wire_bytes);
-                self.transmit_rate_limited(sent, handle);
+            (*sent_at, dcb.wakes_at) = (Time::NEVER, Time::NEVER);
+            dcb.sending_packet = false;
+            match queues.choose(at) {
+                Next::Later(next, bytes) => {
+                    (dcb.wakes_at, dcb.wake_bytes) = (next.max(at.next()), bytes);
+                }
+                Next::Now(priority, flow) => {
+                    let Some(mut handle) = queues.dequeue_chosen(at, priority, flow) else {
+                        continue;
+                    };
+                    let bytes = u32::from(handle.ip_len());
+                    let wire_bytes = dcb.wire.bytes(bytes);
+                    let sent = at + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
+                    dcb.on_transmit(queues, at, (priority, flow), wire_bytes);
+                    *sent_at = sent;
+                    dcb.sending_packet = true;
+                    dcb.sent_since_revoke += 1;
+                    self.started += 1;
+                    self.held_bytes += u64::from(bytes);
+                    handle.arrive = sent + self.delay;
+                    self.on_wire.push(handle);
+                }
             }
         }
     }

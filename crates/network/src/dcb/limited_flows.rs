@@ -74,7 +74,7 @@ impl LimitedFlows {
     #[inline]
     pub fn index_of(&self, dst: u32) -> Option<usize> {
         // All flows are compared, since the processor cannot predict the branches of a search.
-        let index = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
+        let index = self.dsts.iter().map(|other| u32::from(*other < dst)).sum::<u32>() as usize;
         (self.dsts.get(index) == Some(&dst)).then_some(index)
     }
 

@@ -549,6 +549,12 @@ impl Input {
         pool_use.map_or(Used::default(), |pool_use| pool_use.used(p, self.occupancies[p].bytes))
     }
 
+    /// Whether the inputs of the switch share memory.
+    #[inline]
+    pub fn shares_memory(&self) -> bool {
+        self.pool_use.is_some()
+    }
+
     /// Returns the settings of the memory that inputs share; `None` if they share none.
     pub fn pool(&self) -> Option<&IngressPool> {
         self.pool_use.as_deref().map(|pool_use| &pool_use.pool)

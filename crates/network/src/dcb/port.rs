@@ -228,6 +228,7 @@ impl Link {
             let response = b.config.pfc.as_ref().map_or(Span::ZERO, |c| c.response);
             b.pause_queue.transmit(sent_at + delay + response);
             b.update_due();
+            b.update_fast_path();
             b.wakes_at = Time::NEVER;
             self.counters.bytes += bytes;
             self.queues.as_mut().expect("the port has DCB").sent_at = sent_at;
@@ -296,17 +297,12 @@ impl Link {
 
     /// Schedules a PAUSE frame to the far end at the next frame boundary. The frame pauses a
     /// priority for `quanta` quanta; 0 ends the pause.
-    pub(crate) fn queue_pause_frame(
-        &mut self,
-        now: Time,
-        priority: u8,
-        quanta: u16,
-        pool: &PacketPool,
-    ) {
-        self.revoke_precommitted(now, pool);
+    pub(crate) fn queue_pause_frame(&mut self, now: Time, priority: u8, quanta: u16) {
+        self.delay_precommitted(now);
         let b = self.dcb_mut();
         b.pause_queue.set_pending(priority, quanta);
         b.update_due();
+        b.update_fast_path();
     }
 
     /// Removes and returns the PAUSE frame of this port that takes effect at the far end by `now`;

@@ -256,10 +256,12 @@ impl DcbPort {
         }
     }
 
-    /// Sets `fast_path_from`. The fast path needs departures decided at enqueue, and whole
-    /// picoseconds per byte.
+    /// Sets `fast_path_from`. The fast path needs departures decided at enqueue, whole picoseconds
+    /// per byte, and no PAUSE frame that is to be sent: the waiting time of a packet does not
+    /// include such a frame.
     pub(super) fn update_fast_path(&mut self) {
-        let has_fast_path = self.precommitted && self.whole_ps_per_byte;
+        let has_fast_path =
+            self.precommitted && self.whole_ps_per_byte && !self.pause_queue.has_pending();
         self.fast_path_from = if has_fast_path { self.padded_until } else { Time::NEVER };
     }
 

@@ -197,6 +197,11 @@ impl PriorityQueues {
         DcbAdmission::Admitted { mark }
     }
 
+    /// Whether the discipline of a priority must see every packet.
+    pub fn sees_all(&self, priority: u8) -> bool {
+        self.queue(priority).admits_below == 0
+    }
+
     /// Admits a packet on the fast path, if the discipline admits every packet at this backlog and
     /// the backlog sets no new maximum. The backlog may still include packets that have left.
     /// Returns whether the packet was counted; if not, [`PriorityQueues::admit`] is needed.
@@ -216,6 +221,19 @@ impl PriorityQueues {
         self.total.bytes += u64::from(bytes);
         self.occupied |= 1 << priority;
         true
+    }
+
+    /// Admits a packet on the fast path at an idle port, which starts its transmission at once.
+    /// Returns whether the packet was admitted; if not, [`PriorityQueues::admit`] is needed.
+    #[inline(always)]
+    pub fn admit_idle(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
+        debug_assert_eq!(self.total.packets, 0);
+        let queue = &mut self.queues[usize::from(priority)];
+        let is_admitted = queue.admits_below > 0 && u64::from(bytes) <= queue.max_bytes;
+        if is_admitted {
+            queue.last_departure = now;
+        }
+        is_admitted
     }
 
     /// Subtracts a packet from the backlog when its transmission starts.

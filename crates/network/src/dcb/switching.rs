@@ -8,6 +8,7 @@
 
 use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
+use super::eventless::Arrived;
 use super::ingress_pool::{Free, MemoryCounts, SwitchMemory, Used};
 use super::port_state::pause_settings;
 use super::priority_queues::set_bits;
@@ -69,13 +70,14 @@ impl Fabric {
     ) -> Option<u32> {
         let l = &mut self.links[link as usize];
         let to = l.to;
-        let (handle, is_counted, next) = l.arrive_dcb(key, &mut self.pool);
+        let Arrived { handle, was_released, next } = l.arrive_dcb(key, &mut self.pool);
         events.set(link, next);
         if let Some(next) = events.leader().and_then(|source| self.links.get(source as usize)) {
             next.prefetch_dcb();
         }
-        if is_counted {
-            self.release_without_xoff(&handle);
+        let before = self.pool.ingress_tag(handle.slot());
+        if !was_released {
+            self.release_without_xoff(before, u32::from(handle.ip_len()));
         }
         if TAPPED {
             self.observe(key.time(), link, &handle);
@@ -90,8 +92,8 @@ impl Fabric {
             self.end_without_link(now, next_link, link, handle);
             return None;
         }
-        let priority = self.pool.ingress_tag(handle.slot()).priority();
-        self.enqueue_at_port(now, next_link, handle, IngressTag::new(link, priority), events);
+        let tag = IngressTag::new(link, before.priority());
+        self.enqueue_at_port(now, next_link, handle, tag, events);
         None
     }
 
@@ -111,12 +113,18 @@ impl Fabric {
         self.pool.set_ingress_tag(handle.slot(), tag);
         // Usually the fast paths of ingress buffer and port are sufficient.
         let input = self.links.get_mut(ingress as usize).and_then(Link::input_mut);
-        let is_counted = input.is_none_or(|input| input.add_fast_path(priority, bytes));
-        let port = &mut self.links[link as usize];
-        if !is_counted || !port.enqueue_fast_path(now, handle, (ingress, priority)) {
-            return self.enqueue_at_port_slow(now, link, handle, is_counted, events);
+        let is_counted = input.is_none_or(|input| input.add_fast_path(priority, bytes))
+            || self.count_after_release(now, (ingress, link), priority, bytes);
+        if !is_counted {
+            return self.enqueue_at_port_slow(now, link, handle, false, events);
         }
-        let is_due = port.is_due(priority, bytes);
+        let port = &mut self.links[link as usize];
+        let is_due = port.enqueue_fast_path(now, handle, (ingress, priority)).or_else(|| {
+            port.enqueue_after_departures(now, handle, (ingress, priority), &mut self.pool)
+        });
+        let Some(is_due) = is_due else {
+            return self.enqueue_at_port_slow(now, link, handle, true, events);
+        };
         if port.on_wire.len() == 1 {
             let next = port.next_key(now);
             events.set_sooner(link, next);
@@ -124,6 +132,26 @@ impl Fabric {
         if is_due {
             self.sample_fast_path(now, link, &handle, priority, events);
         }
+    }
+
+    /// Subtracts from ingress buffers the packets that have left a switch on link `egress`, then
+    /// counts a packet at the ingress buffer of link `ingress`, if it is certain that the packet sets
+    /// no new maximum and stays below XOFF. Returns whether the packet was counted.
+    #[inline(never)]
+    fn count_after_release(
+        &mut self,
+        now: Time,
+        (ingress, egress): (u32, u32),
+        priority: u8,
+        bytes: u32,
+    ) -> bool {
+        // While XOFF is in force at the switch, each departure is an event, and all counts are exact.
+        if !self.links[egress as usize].is_eventless() {
+            return false;
+        }
+        self.release_departed(now, egress as usize);
+        let input = self.links[ingress as usize].input_mut();
+        input.is_some_and(|input| input.add_fast_path(priority, bytes))
     }
 
     /// Takes a QCN sample of the queue of a port that has enqueued a packet on the fast path, and
@@ -239,7 +267,7 @@ impl Fabric {
         let next = self.links[ingress as usize].next_key(now);
         events.set(ingress, next);
         self.note_switch_xoff(now, self.links[ingress as usize].to, events);
-        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, quanta, &self.pool);
+        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, quanta);
         self.start_port(now, reverse(ingress), events);
     }
 
@@ -279,7 +307,7 @@ impl Fabric {
             let next = self.links[ingress as usize].next_key(now);
             events.set(ingress, next);
         }
-        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, 0, &self.pool);
+        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, 0);
         self.start_port(now, reverse(ingress), events);
         self.note_switch_xon(self.links[ingress as usize].to);
     }
@@ -380,7 +408,7 @@ impl Fabric {
         }
         self.links[link as usize].set_refresh_at(now + again);
         for p in set_bits(xoff_sent) {
-            self.links[reverse(link) as usize].queue_pause_frame(now, p as u8, quanta, &self.pool);
+            self.links[reverse(link) as usize].queue_pause_frame(now, p as u8, quanta);
         }
         self.start_port(now, reverse(link), events);
         // One search per point in time is sufficient, since further searches at the same time would
@@ -543,40 +571,41 @@ impl Fabric {
     #[inline(never)]
     pub(super) fn has_room(&mut self, now: Time, ingress: u32, priority: u8, bytes: u32) -> bool {
         let to = self.links[ingress as usize].to;
-        if self.switch_ports.xoff_counts[to as usize] == 0 {
-            self.release_transmitted(now, to);
+        // With shared memory, each departure is an event, and all counts are exact.
+        if self.switch_ports.xoff_counts[to as usize] == 0 && self.switch_ports.memories.is_empty()
+        {
+            for at in 0..self.switch_ports.out_links[to as usize].len() {
+                self.release_departed(now, self.switch_ports.out_links[to as usize][at] as usize);
+            }
         }
         let free = self.memory_free(to as usize);
         let input = self.links[ingress as usize].input_mut();
         input.is_none_or(|input| input.admits(priority, bytes, free))
     }
 
-    /// Subtracts from all ingress buffers of a node the packets that have left the node, so that
-    /// the counts are exact.
-    #[inline(never)]
-    fn release_transmitted(&mut self, now: Time, node: u32) {
-        for at in 0..self.switch_ports.out_links[node as usize].len() {
-            let port = self.switch_ports.out_links[node as usize][at] as usize;
+    /// Subtracts from ingress buffers the packets that have left a node on link `port` by `now`.
+    #[inline]
+    fn release_departed(&mut self, now: Time, port: usize) {
+        if !self.links[port].is_precommitted() {
             self.links[port].catch_up(now.next(), &mut self.pool);
-            let transmitted = self.links[port].transmitted();
-            while let Some(handle) = self.links[port].release_next(transmitted) {
-                self.release_without_xoff(&handle);
-            }
+        }
+        while let Some(handle) = self.links[port].release_departed(now) {
+            let tag = self.pool.ingress_tag(handle.slot());
+            self.release_without_xoff(tag, u32::from(handle.ip_len()));
         }
     }
 
-    /// Subtracts a packet that has left a switch from its ingress buffer, if no XOFF is in force at
-    /// the switch.
+    /// Subtracts a packet of `bytes` bytes that has left a switch from its ingress buffer, which the
+    /// tag names, if no XOFF is in force at the switch.
     #[inline(always)]
-    pub(super) fn release_without_xoff(&mut self, handle: &PacketHandle) {
-        let tag = self.pool.ingress_tag(handle.slot());
-        if !self.switch_ports.memories.is_empty() && tag.link() != LOCAL_ORIGIN {
-            self.subtract_shared(tag.link(), tag.priority(), u32::from(handle.ip_len()));
+    fn release_without_xoff(&mut self, tag: IngressTag, bytes: u32) {
+        let Some(input) = self.links.get_mut(tag.link() as usize).and_then(Link::input_mut) else {
             return;
-        }
-        let input = self.links.get_mut(tag.link() as usize).and_then(Link::input_mut);
-        if let Some(input) = input {
-            input.subtract(tag.priority(), u32::from(handle.ip_len()));
+        };
+        if input.shares_memory() {
+            self.subtract_shared(tag.link(), tag.priority(), bytes);
+        } else {
+            input.subtract(tag.priority(), bytes);
         }
     }
 
@@ -595,8 +624,12 @@ impl Fabric {
     /// Executes the departures of all ports with data-centre bridging that are due by `now`. Must
     /// be called after all other events at this time that move packets.
     pub(crate) fn settle_dcb(&mut self, now: Time) {
-        for node in 0..self.switch_ports.out_links.len() as u32 {
-            self.release_transmitted(now, node);
+        for node in 0..self.switch_ports.out_links.len() {
+            for at in 0..self.switch_ports.out_links[node].len() {
+                let port = self.switch_ports.out_links[node][at] as usize;
+                self.links[port].catch_up(now.next(), &mut self.pool);
+                self.release_departed(now, port);
+            }
         }
     }
 
@@ -610,6 +643,7 @@ impl Fabric {
         }
         for &port in &self.switch_ports.out_links[node as usize] {
             let link = &mut self.links[port as usize];
+            link.catch_up(now.next(), &mut self.pool);
             link.set_switch_xoff(true);
             if !link.is_idle() {
                 events.set(port, link.next_key(now));

@@ -37,6 +37,18 @@ impl Fabric {
         cards.number_of(from, self.up_link(from, to, hash)).unwrap_or(0)
     }
 
+    /// Returns the number of network cards of all hosts.
+    pub fn number_of_cards(&self) -> u32 {
+        self.cards.as_ref().map_or(self.up.len(), |cards| cards.links.len()) as u32
+    }
+
+    /// Returns the number of the card, among the cards of all hosts, from which packets of a flow
+    /// are sent.
+    pub fn card_among_all(&self, from: HostId, to: HostId, hash: u16) -> u32 {
+        let first = self.cards.as_ref().map_or(from.0, |cards| cards.of(from).start as u32);
+        first + self.card_of(from, to, hash)
+    }
+
     /// Returns the card numbers of sender and receiver for a connection with the flow hash `hash`,
     /// if the scenario chooses no cards; (0, 0) if hosts have one card.
     pub fn draw_cards(&self, hash: u16) -> (u32, u32) {
@@ -145,6 +157,19 @@ impl Fabric {
     /// Returns the rate of the first card of a host.
     pub fn host_rate(&self, host: HostId) -> Rate {
         self.links[self.up[host.0 as usize] as usize].cable.rate
+    }
+
+    /// Returns the time at which the port of a flow's card accepts the next packet, see
+    /// [`Link::takes_more_at`].
+    pub fn card_takes_more_at(
+        &mut self,
+        now: Time,
+        ((from, to), hash): ((HostId, HostId), u16),
+        dscp: u8,
+        packet: (u32, bool),
+    ) -> Time {
+        let link = self.up_link(from, to, hash);
+        self.links[link as usize].takes_more_at(now, dscp, packet, &mut self.pool)
     }
 
     /// Returns the port of the card on which packets of a flow leave their host.

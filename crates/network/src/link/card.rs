@@ -3,6 +3,7 @@
 //! NIC, but no longer when they are in the queue of the port.
 
 use super::Link;
+use crate::pool::PacketPool;
 use eastwest_types::Time;
 
 impl Link {
@@ -15,14 +16,27 @@ impl Link {
     /// `sent` means that the NIC has just passed a packet of `ip_len` IP bytes to the port. The
     /// next packet follows not earlier than after the transmission time of this packet, even if it
     /// was dropped.
-    pub fn takes_more_at(&self, now: Time, dscp: u8, ip_len: u32, sent: bool) -> Time {
+    ///
+    /// A port with data-centre bridging may need no event at the end of a transmission. Therefore
+    /// the departures that are due by `now` are executed first.
+    pub fn takes_more_at(
+        &mut self,
+        now: Time,
+        dscp: u8,
+        (ip_len, sent): (u32, bool),
+        pool: &mut PacketPool,
+    ) -> Time {
+        self.catch_up(now.next(), pool);
         let after_one = now + self.send_time(ip_len);
-        let Some(q) = self.queues.as_ref().filter(|q| !q.is_one_fifo()) else {
+        let Some(q) = self.queues.as_deref_mut().filter(|q| !q.is_one_fifo()) else {
             return if sent { self.busy_until.max(after_one) } else { now };
         };
-        let waits = match q.dcb {
-            Some(_) => self.bytes_waiting()[usize::from(dscp >> 3)] > 0,
-            None => q.backlog_of(q.class_of(dscp)).packets > 0,
+        let waits = if let Some((queues, ..)) = q.single_class() {
+            queues.bytes(dscp >> 3) > 0
+        } else if q.dcb.is_some() {
+            q.priority_queues().any(|queues| queues.bytes(dscp >> 3) > 0)
+        } else {
+            q.backlog_of(q.class_of(dscp)).packets > 0
         };
         match (waits, q.sent_at) {
             // The queued packet belongs to a paused priority, or the last packet was lost.

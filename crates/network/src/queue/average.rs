@@ -3,7 +3,7 @@
 //! queue length. After an idle time in which `m` packets could have been sent, `avg ← avg·(1 −
 //! w)^m`. With `w = 1` the average is the current queue length.
 
-use super::decision::{Level, least_packets};
+use super::decision::{LARGEST_BARE_PACKET, Level, least_packets};
 use eastwest_types::{Limit, Span};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,19 @@ impl Average {
         let Level::Packets(min) = self.min else { return 0 };
         let most = if self.follows() { 4.0 * min } else { min.ceil() };
         (most as u32).min(least_packets(self.limit, mtu))
+    }
+
+    /// Returns the number of queued packets below which RED admits every packet without a change
+    /// that a later decision could depend on; 0 if the average depends on earlier queue lengths.
+    pub fn admits_below(&self, mtu: u32) -> u32 {
+        if self.follows() {
+            return 0;
+        }
+        let packets = match self.min {
+            Level::Packets(min) => min,
+            Level::Bytes(min) => min / f64::from(mtu.max(LARGEST_BARE_PACKET)),
+        };
+        (packets as u32).min(least_packets(self.limit, mtu))
     }
 
     /// Returns the number of further arrivals for which the average certainly stays below the

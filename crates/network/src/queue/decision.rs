@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// IP bytes of the largest packet without payload, an ACK of 40 B with timestamps and three SACK
 /// blocks. A port sends packets of this size even if its MTU is smaller.
-const LARGEST_BARE_PACKET: u32 = 80;
+pub(super) const LARGEST_BARE_PACKET: u32 = 80;
 
 /// Number and bytes of the packets queued at a port, without the packet in transmission.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

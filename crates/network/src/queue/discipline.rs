@@ -98,7 +98,7 @@ pub trait Discipline {
     }
 
     /// Returns the queue length in packets below which [`Discipline::at_enqueue`] admits every
-    /// packet and changes no state.
+    /// packet and changes no state on which a later decision depends.
     #[inline]
     fn admits_below(&self, _mtu: u32) -> u32 {
         0

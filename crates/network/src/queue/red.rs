@@ -279,6 +279,14 @@ impl Discipline for Red {
         true
     }
 
+    // With weight 1, each decision sets the average anew. The count for spreading does not miss a
+    // restart either: after packets without decision, the next packet with a decision finds exactly
+    // this number of packets, hence an average of at most `min`, and restarts the count.
+    #[inline]
+    fn admits_below(&self, mtu: u32) -> u32 {
+        self.average.admits_below(mtu)
+    }
+
     #[inline]
     fn steady_average(&mut self) -> Option<&mut Average> {
         Some(&mut self.average)
@@ -380,6 +388,36 @@ mod tests {
         let before = red.average().value();
         arrive(&busy, |a| red.at_enqueue(a));
         assert!((red.average().value() - before * 0.998).abs() < 1e-12);
+    }
+
+    #[test]
+    fn with_weight_1_short_queues_need_no_decision() {
+        let limit = Limit::Packets(40);
+        let levels =
+            [(10.0, 30.0), (9.5, 30.0), (0.5, 12.0)].map(|(min, max)| config(min, max, 1.0));
+        let bytes = Level::Bytes;
+        let in_bytes =
+            RedConfig { min: bytes(15_000.0), max: bytes(45_000.0), ..config(0.0, 0.0, 1.0) };
+        assert_eq!([red(levels[1]), red(in_bytes)].map(|red| red.admits_below(1_500)), [9, 10]);
+        assert_eq!(red(config(10.0, 20.0, 0.5)).admits_below(1_500), 0);
+        for config in levels.into_iter().chain([in_bytes]) {
+            for spread in [Spread::Alone, Spread::Even, Spread::Wait] {
+                let config = RedConfig { max_probability: 0.3, spread, limit, ..config };
+                let (mut sees_all, mut sees_few) = (red(config), red(config));
+                let (mut random, mut queue) = (Stream::new(3, "queue"), 0);
+                for _ in 0..20_000 {
+                    let expected = arrive(&Port::waiting(queue), |a| sees_all.at_enqueue(a));
+                    let verdict = match queue < sees_few.admits_below(1_500) as usize {
+                        true => Verdict::Enqueue,
+                        false => arrive(&Port::waiting(queue), |a| sees_few.at_enqueue(a)),
+                    };
+                    assert_eq!(verdict, expected, "{config:?}, queue of {queue} packets");
+                    // Each packet makes the queue longer by at most one.
+                    queue += usize::from(verdict == Verdict::Enqueue);
+                    queue -= queue.min(random.below(3) as usize);
+                }
+            }
+        }
     }
 
     /// Returns the number of packets from each drop or mark to the next, while the queue length

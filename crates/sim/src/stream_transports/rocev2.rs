@@ -73,13 +73,17 @@ impl Sink for NetworkSink<'_> {
         self.network.send(from, packet, None);
     }
 
-    fn takes_more_at(&self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time {
-        let card = self.network.fabric.card((flow.from, flow.to), flow.hash);
-        card.takes_more_at(self.network.now, dscp, ip_len, sent)
+    fn takes_more_at(&mut self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time {
+        let (now, flow) = (self.network.now, ((flow.from, flow.to), flow.hash));
+        self.network.fabric.card_takes_more_at(now, flow, dscp, (ip_len, sent))
     }
 
     fn arm(&mut self, at: Time, target: TimerTarget) {
-        self.network.arm(at, self.number.timer(target.number()));
+        let id = self.number.timer(target.number());
+        match target {
+            TimerTarget::QueuePair(_) => self.network.arm(at, id),
+            TimerTarget::Nic(number) => self.network.arm_card(number, at, id),
+        }
     }
 
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
@@ -114,19 +118,20 @@ impl StreamTransport for RoceV2 {
         let fabric = &network.fabric;
         let there = (client, server);
         let back = (server, client);
+        let dscp = network.dscp(class);
         let connect = Connect {
             client,
             server,
             hashes,
-            cards: (
-                fabric.card_of(client, server, hashes.0),
-                fabric.card_of(server, client, hashes.1),
+            nics: (
+                network.card_alarm(there, hashes.0, dscp),
+                network.card_alarm(back, hashes.1, dscp),
             ),
             rates: (
                 fabric.card(there, hashes.0).cable.rate,
                 fabric.card(back, hashes.1).cable.rate,
             ),
-            dscp: network.dscp(class),
+            dscp,
             class: class.0,
         };
         let end = self.stack.open(&connect)?;
@@ -223,7 +228,6 @@ impl FurtherTransport for RoceV2 {
         (class, !self.notices.is_empty())
     }
 
-    #[cold]
     fn on_timer(&mut self, network: &mut Network, number: u64) -> bool {
         let target = TimerTarget::of_number(number);
         self.work(network, |stack, now, out| stack.on_timer(now, target, out));

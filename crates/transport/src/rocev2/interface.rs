@@ -65,8 +65,9 @@ pub trait Sink {
     /// `dscp`, so that few packets wait in the port; at a time in the future, the caller asks
     /// again. `sent`: whether a packet of `ip_len` IP bytes has just been passed to the port; if
     /// not, `ip_len` is the length of a full packet.
-    fn takes_more_at(&self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time;
-    /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`.
+    fn takes_more_at(&mut self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time;
+    /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`. A NIC queue has one
+    /// timer, so that arming it again replaces the earlier time.
     fn arm(&mut self, at: Time, target: TimerTarget);
     /// Notifies the application at one end of a queue pair of an event.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
@@ -82,9 +83,9 @@ pub struct Connect {
     /// Values of [`Packet::hash`], by which ECMP chooses paths: from client to server, and from
     /// server to client.
     pub hashes: (u16, u16),
-    /// Numbers of the network cards of client and server, on their hosts, that send the packets of
-    /// the queue pair.
-    pub cards: (u32, u32),
+    /// Numbers of the NIC queues of client and server that send the packets of the queue pair. Each
+    /// card and codepoint has a NIC queue.
+    pub nics: (u32, u32),
     /// Rates of the links of the client and of the server.
     pub rates: (Rate, Rate),
     /// Differentiated services codepoint of the queue pair's packets, 0–63.

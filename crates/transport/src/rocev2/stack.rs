@@ -4,9 +4,9 @@ use super::config::RoceV2Config;
 use super::counters::Counters;
 use super::interface::{Connect, Notice, Sink, TimerTarget};
 use super::queue_pair::QueuePair;
-use eastwest_types::{EndpointId, HostId, Packet, Time};
+use eastwest_types::{EndpointId, Packet, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Queue of a network card (NIC): the queue pairs of one card and codepoint that have packets to
 /// send, served round-robin.
@@ -27,9 +27,8 @@ pub struct Stack {
     ends: Vec<QueuePair>,
     /// Slots of client ends that a new queue pair may use.
     free: Vec<u32>,
+    /// NIC queues by number; queues without queue pairs are never served.
     nics: Vec<NicQueue>,
-    /// Number of the NIC queue for each host, card and codepoint.
-    nic_of: BTreeMap<(u32, u32, u8), u32>,
     /// Counters of all ends whose queue pair has ended.
     closed_totals: Counters,
 }
@@ -42,7 +41,6 @@ impl Stack {
             ends: Vec::new(),
             free: Vec::new(),
             nics: Vec::new(),
-            nic_of: BTreeMap::new(),
             closed_totals: Counters::default(),
         }
     }
@@ -63,10 +61,10 @@ impl Stack {
             None => (self.ends.len(), 0),
         };
         let id = EndpointId::new(slot, generation);
-        let client = self.nic((c.client, c.cards.0), c.dscp);
-        let server = self.nic((c.server, c.cards.1), c.dscp);
-        let pair = [(id, client), (id.peer(), server)]
-            .map(|(id, nic)| QueuePair::new(id, c, nic, &self.config.control));
+        let pair = [(id, c.nics.0), (id.peer(), c.nics.1)].map(|(id, nic)| {
+            self.create_nic(nic, c.dscp);
+            QueuePair::new(id, c, nic, &self.config.control)
+        });
         if slot == self.ends.len() {
             self.ends.extend(pair);
         } else {
@@ -77,10 +75,9 @@ impl Stack {
         Some(id)
     }
 
-    fn nic(&mut self, (host, card): (HostId, u32), dscp: u8) -> u32 {
-        let next = self.nics.len() as u32;
-        let number = *self.nic_of.entry((host.0, card, dscp)).or_insert(next);
-        if number == next {
+    /// Creates the NIC queue `number` for packets with the codepoint `dscp`, unless it exists.
+    fn create_nic(&mut self, number: u32, dscp: u8) {
+        while self.nics.len() <= number as usize {
             self.nics.push(NicQueue {
                 dscp,
                 ready: VecDeque::new(),
@@ -88,7 +85,7 @@ impl Stack {
                 armed_at: Time::NEVER,
             });
         }
-        number
+        self.nics[number as usize].dscp = dscp;
     }
 
     /// Posts a message of `bytes` payload bytes at end `id` of a queue pair, for its application.
@@ -195,10 +192,10 @@ impl Stack {
     fn serve_nic(&mut self, now: Time, number: u32, sink: &mut impl Sink) {
         let full = self.config.mtu + RoceV2Config::HEADERS;
         let nic = &mut self.nics[number as usize];
-        while let Some(first) = nic.ready.front() {
+        while let Some(&id) = nic.ready.front() {
+            let end = &mut self.ends[id.slot()];
             if nic.free_at <= now {
-                let flow = self.ends[first.slot()].flow();
-                nic.free_at = sink.takes_more_at(flow, nic.dscp, full, false);
+                nic.free_at = sink.takes_more_at(end.flow(), nic.dscp, full, false);
             }
             if nic.free_at > now {
                 if nic.armed_at != nic.free_at {
@@ -207,19 +204,19 @@ impl Stack {
                 }
                 return;
             }
-            let Some(id) = nic.ready.pop_front() else { return };
-            let end = &mut self.ends[id.slot()];
             if end.id() != id {
-                continue; // the queue pair has ended
+                nic.ready.pop_front(); // the queue pair has ended
+                continue;
             }
-            end.queued = false;
             if end.may_send(now) {
                 let ip_len = end.send_next(now, &self.config, sink);
                 nic.free_at = sink.takes_more_at(end.flow(), nic.dscp, ip_len, true);
-                if end.may_send(now) {
-                    end.queued = true;
-                    nic.ready.push_back(id);
-                }
+            }
+            end.queued = end.may_send(now);
+            if !end.queued {
+                nic.ready.pop_front();
+            } else if nic.ready.len() > 1 {
+                nic.ready.rotate_left(1);
             }
             end.rearm(sink);
         }

@@ -63,7 +63,7 @@ impl Sink for Net {
         self.push(arrives, Event::Packet(packet));
     }
 
-    fn takes_more_at(&self, Flow { from, .. }: Flow, _: u8, _: u32, sent: bool) -> Time {
+    fn takes_more_at(&mut self, Flow { from, .. }: Flow, _: u8, _: u32, sent: bool) -> Time {
         if sent { self.busy_until[&from.0] } else { self.now }
     }
 
@@ -117,7 +117,7 @@ fn bench(config: RoceV2Config, fate: impl Fn(u64, &Packet) -> What + 'static) ->
 impl Bench {
     fn open(&mut self, client: u32, server: u32) -> EndpointId {
         let connect = Connect {
-            cards: (0, 0),
+            nics: (client, server),
             client: HostId(client),
             server: HostId(server),
             hashes: (1, 2),
