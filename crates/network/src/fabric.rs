@@ -329,7 +329,7 @@ impl Fabric {
         self.tally.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
-        self.enqueue_at_card(now, from, PacketHandle::new(slot, &packet), events);
+        self.enqueue_at_card(now, from, PacketHandle::new(slot, &packet).words(), events);
     }
 
     /// Enqueues a packet that is in the pool at the network card of host `from`.
@@ -338,14 +338,17 @@ impl Fabric {
         &mut self,
         now: Time,
         from: HostId,
-        mut handle: PacketHandle,
+        packet: PacketWords,
         events: &mut Tournament,
     ) {
-        let up = match self.cards {
-            None => self.up[from.0 as usize],
-            Some(_) => self.choose_card(from, &mut handle),
+        let (up, packet) = match self.cards {
+            None => (self.up[from.0 as usize], packet),
+            Some(_) => {
+                let mut handle = packet.arriving(Time::NEVER);
+                (self.choose_card(from, &mut handle), handle.words())
+            }
         };
-        self.enqueue(now, up, handle.words(), up, events);
+        self.enqueue(now, up, packet, up, events);
     }
 
     /// Returns the link from the switch of a host down to its first card.

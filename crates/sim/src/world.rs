@@ -230,6 +230,7 @@ impl World {
                     }
                 } else if let Some(id) = site.network.card_alarms.id_of(source) {
                     self.on_card_alarm((key, source), id);
+                    only_moves_packets = false;
                 } else {
                     self.dispatch_other(source);
                     self.dispatch_notices();
