@@ -2,24 +2,27 @@
 //!
 //! Every link delivers packets in FIFO order, so that only its first event can be the next one of
 //! the simulation. Timers and wake-ups have heaps of their own, whose first entries are in the
-//! tree. The tree has one word per source, and its root holds the smallest word. When the word of a
-//! source changes, each of the log₄(sources) nodes on the path to the root gets the minimum of the
-//! words of its four children, computed without a branch. The root has only two children if the
-//! number of leaves is not a power of four. Measured alternatives:
-//! docs/decisions/0003-event-list.md.
+//! tree. The tree has one word per source. When the word of a source changes, each of the
+//! log₈(sources) nodes on the path to the root gets the minimum of the words of its eight children,
+//! computed without a branch. The root is not stored: reading it computes the minimum of its two,
+//! four or eight children. Measured alternatives: docs/decisions/0003-event-list.md.
 //!
 //! A word is (time since a base, class, rank, source). The rank is an eight-bit hash of time, class
 //! and source: among simultaneous events of one class, every source is first equally often,
 //! independent of the order of scheduling. The other bits hold the time: with 339 sources they
-//! reach 17 s beyond the base. A later event has the word [`FAR`] until the base has moved forward.
+//! reach 4 s beyond the base. A later event has the word [`FAR`] until the base has moved forward.
 
 use crate::order::Key;
-use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
-/// Word (packed time, class, rank and source) of a source that has no event, or whose event is too
-/// far beyond the base of the tree to fit into a word.
-const FAR: u64 = u64::MAX;
+/// Word of a source that has no event, or whose event is too far beyond the base of the tree to fit
+/// into a word. It is larger than every other word.
+const FAR: f64 = f64::INFINITY;
+/// Bit that is set in every word, so that the word is a normal floating-point number. Subnormal
+/// numbers would not do: a process may have told its processor to read them as zero.
+const NORMAL: u64 = 1 << 62;
+/// Number of children of a node, and most children of the root.
+const CHILDREN: usize = 8;
 /// Number of bits of the rank in a word, in which time, class, rank and source of an event are
 /// packed. Sources with equal rank are ordered by their numbers, which favours small numbers, but
 /// only in one of 2⁸ ties.
@@ -49,20 +52,16 @@ impl Order {
 /// event in the list.
 #[derive(Serialize, Deserialize)]
 pub struct Tournament {
-    /// Words of all nodes; a word packs time, class, rank and source of an event into one number.
-    /// Node 1 is the root; node `i` has the children `4i` to `4i + 3`, except that the root may
-    /// have only 2 and 3. The second half of the vector has the leaves, one per source, up to a
-    /// power of two. About a third of the entries are unused, since inner nodes have four children.
-    /// The root is read without a bounds check, so that the number of nodes must never change.
-    #[serde(deserialize_with = "nodes_of_a_tree")]
-    nodes: Vec<u64>,
-    /// Full key (time and class) of the event of every source, also if the event is too late for a
-    /// word of the tree.
-    keys: Vec<Key>,
+    nodes: Nodes,
+    /// By source, the key (time and class) of its event if the word of the source is [`FAR`];
+    /// otherwise the word contains the key, and this number means nothing.
+    far_keys: Vec<Key>,
     /// Key from which the times in the words of the tree are counted.
     base: u64,
     /// Number of bits for the source in a word of the tree.
     source_bits: u32,
+    /// Number of bits for rank and source in a word of the tree.
+    time_shift: u32,
     /// Mask of the source in a word of the tree: its lowest [`source_bits`](Self::source_bits) bits
     /// are set.
     source_mask: u64,
@@ -71,64 +70,189 @@ pub struct Tournament {
     order: Order,
 }
 
-/// Reads the nodes of a tree from a checkpoint. Returns an error unless their number is a power of
-/// two of at least 8, which a tree always has.
-fn nodes_of_a_tree<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
-    let nodes = Vec::<u64>::deserialize(from)?;
-    if nodes.len() >= 8 && nodes.len().is_power_of_two() {
-        return Ok(nodes);
+/// Words of the nodes of a tree. A word packs time, class, rank and source of an event into the
+/// bits of a positive floating-point number. Positive numbers have the order of their bits, and a
+/// processor computes their minimum with one instruction, against three for integers.
+///
+/// Node `i` has the children `8i` to `8i + 7`. The second half of the vector has the leaves, one per
+/// source, up to a power of two. The children of the root are the nodes from `top` on, of which two
+/// or four may be all that the tree has. Nodes that the tree does not have, about half of all, have
+/// the word [`FAR`].
+#[derive(Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+struct Nodes {
+    /// Words, two for each leaf. They are accessed without bounds checks, so that their number must
+    /// never change.
+    words: Vec<f64>,
+    /// Number of leaves: a power of two of at least 8.
+    leaves: usize,
+    /// First child of the root, at most 8.
+    top: usize,
+}
+
+/// Nodes as read from a checkpoint, before their number is checked.
+#[derive(Deserialize)]
+struct Unchecked {
+    words: Vec<f64>,
+    leaves: usize,
+    top: usize,
+}
+
+impl TryFrom<Unchecked> for Nodes {
+    type Error = &'static str;
+
+    fn try_from(Unchecked { words, leaves, top }: Unchecked) -> Result<Nodes, &'static str> {
+        let is_tree = leaves >= CHILDREN && leaves.is_power_of_two();
+        if is_tree && Some(words.len()) == leaves.checked_mul(2) && top == Nodes::top(leaves) {
+            Ok(Nodes { words, leaves, top })
+        } else {
+            Err("the number of nodes of an event list must be a power of two of at least 16")
+        }
     }
-    let message = "the number of nodes of an event list must be a power of two of at least 8";
-    Err(D::Error::custom(message))
+}
+
+impl Nodes {
+    /// Returns the nodes of a tree without events. `leaves` must be a power of two of at least 8.
+    fn new(leaves: usize) -> Nodes {
+        Nodes { words: vec![FAR; 2 * leaves], leaves, top: Nodes::top(leaves) }
+    }
+
+    /// Returns the first child of the root of a tree with this number of leaves.
+    fn top(leaves: usize) -> usize {
+        let mut top = leaves;
+        while top > CHILDREN {
+            top /= CHILDREN;
+        }
+        top
+    }
+
+    /// Returns the number of the leaf of an event source.
+    #[inline]
+    fn leaf(&self, source: u32) -> usize {
+        assert!((source as usize) < self.leaves, "the tree has no such source");
+        self.leaves + source as usize
+    }
+
+    /// Returns the word of the root, the smallest word.
+    #[inline]
+    fn root(&self) -> f64 {
+        self.least(self.top)
+    }
+
+    /// Returns the smallest of eight neighbouring words, of which `first` is the first. The minima
+    /// are computed one after another: in a tree of minima, the compiler would load pairs of words,
+    /// which makes a processor wait if a single one of them has just been written.
+    #[inline]
+    fn least(&self, first: usize) -> f64 {
+        debug_assert!(first + CHILDREN <= self.words.len());
+        // SAFETY: `first` is at most 8, or the number of the first child of an inner node; see
+        // `get`.
+        #[allow(unsafe_code)]
+        let [first, others @ ..] =
+            unsafe { &*self.words.as_ptr().add(first).cast::<[f64; CHILDREN]>() };
+        others.iter().fold(*first, |least, word| min(least, *word))
+    }
+
+    /// Returns the word of a node. `node` must be a number that [`Nodes::leaf`] has returned, that
+    /// number divided by a power of two, a sibling of these, or less than 16.
+    #[inline]
+    fn get(&self, node: usize) -> f64 {
+        debug_assert!(node < self.words.len());
+        // SAFETY: leaves have numbers below the number of words, which is a multiple of eight and
+        // at least 16; the numbers of other nodes are smaller. Checking each access would cost a
+        // tenth of all instructions for a packet on one link.
+        #[allow(unsafe_code)]
+        unsafe {
+            *self.words.get_unchecked(node)
+        }
+    }
+
+    /// Sets the word of a node. [`Nodes::get`] says which numbers `node` may have.
+    #[inline]
+    fn put(&mut self, node: usize, word: f64) {
+        debug_assert!(node < self.words.len());
+        // SAFETY: as in `get`.
+        #[allow(unsafe_code)]
+        unsafe {
+            *self.words.get_unchecked_mut(node) = word;
+        }
+    }
+
+    /// Sets the word of a leaf, and the words of all nodes above it.
+    #[inline]
+    fn set(&mut self, leaf: usize, mut word: f64) {
+        let mut node = leaf as u32;
+        while node >= 2 * CHILDREN as u32 {
+            // The old word of this node must not count, so that the words of all other children
+            // can be compared before the new word is known.
+            self.put(node as usize, FAR);
+            let others = self.least((node & !(CHILDREN as u32 - 1)) as usize);
+            self.put(node as usize, word);
+            word = min(word, others);
+            node /= CHILDREN as u32;
+        }
+        self.put(node as usize, word);
+    }
+
+    /// Sets the word of a leaf, which must not be larger than its current word, and the words of the
+    /// nodes above it that are larger.
+    #[inline]
+    fn lower(&mut self, leaf: usize, word: f64) {
+        let mut node = leaf;
+        self.put(node, word);
+        while node >= 2 * CHILDREN && word < self.get(node / CHILDREN) {
+            node /= CHILDREN;
+            self.put(node, word);
+        }
+    }
+}
+
+/// Returns the smaller of two words. Unlike [`f64::min`], this is one instruction, since no word is
+/// a NaN.
+#[inline]
+fn min(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 impl Tournament {
     /// Returns the memory in bytes of a tree with `sources` event sources.
     pub fn bytes(sources: usize) -> u64 {
-        let leaves = sources.next_power_of_two().max(4);
-        (leaves * (2 * size_of::<u64>() + size_of::<Key>())) as u64
+        let leaves = sources.next_power_of_two().max(CHILDREN);
+        (leaves * (2 * size_of::<f64>() + size_of::<Key>())) as u64
     }
 
     /// Returns a tree for the event sources `0..sources`, none of which has an event. `seed`
     /// decides the order of events with equal keys.
     pub fn new(sources: usize, seed: u64) -> Tournament {
-        let leaves = sources.next_power_of_two().max(4);
+        let leaves = sources.next_power_of_two().max(CHILDREN);
         let source_bits = leaves.ilog2();
         Tournament {
-            nodes: vec![FAR; 2 * leaves],
-            keys: vec![Key::NEVER; leaves],
+            nodes: Nodes::new(leaves),
+            far_keys: vec![Key::NEVER; leaves],
             base: 0,
             source_bits,
+            time_shift: source_bits + RANK_BITS,
             source_mask: (1 << source_bits) - 1,
-            horizon: FAR >> (source_bits + RANK_BITS),
+            horizon: (FAR.to_bits() - NORMAL) >> (source_bits + RANK_BITS),
             order: Order(seed | 1),
         }
     }
 
-    /// Returns the word of the root: packed time, class, rank and source of the earliest event.
+    /// Returns the word of the event `key` of `source`. `since_base` is the difference between the
+    /// key and the base of the tree, which must be less than the horizon.
     #[inline]
-    fn root(&self) -> u64 {
-        debug_assert!(self.nodes.len() >= 8);
-        // SAFETY: a tree has at least eight nodes, both when it is created and when it is read from
-        // a checkpoint.
-        #[allow(unsafe_code)]
-        unsafe {
-            *self.nodes.get_unchecked(1)
-        }
+    fn word(&self, source: u32, key: Key, since_base: u64) -> f64 {
+        let rank = self.order.rank(source, key);
+        let packed = (since_base << RANK_BITS | rank) << self.source_bits | u64::from(source);
+        f64::from_bits(packed | NORMAL)
     }
 
+    /// Returns key and source of a word other than [`FAR`].
     #[inline]
-    fn word(&self, source: u32, key: Key) -> u64 {
-        let since_base = key.0.wrapping_sub(self.base);
-        if since_base >= self.horizon {
-            return FAR;
-        }
-        (since_base << RANK_BITS | self.rank(source, key)) << self.source_bits | u64::from(source)
-    }
-
-    #[inline]
-    fn rank(&self, source: u32, key: Key) -> u64 {
-        self.order.rank(source, key)
+    fn event(&self, word: f64) -> (Key, u32) {
+        let packed = word.to_bits() & !NORMAL;
+        let key = Key(self.base + (packed >> self.time_shift));
+        (key, (packed & self.source_mask) as u32)
     }
 
     /// Returns the rule by which this tree orders events.
@@ -138,66 +262,59 @@ impl Tournament {
 
     /// Returns the key of the next event of `source`; [`Key::NEVER`] if it has none.
     pub fn key(&self, source: u32) -> Key {
-        self.keys[source as usize]
+        match self.nodes.get(self.nodes.leaf(source)) {
+            FAR => self.far_keys[source as usize],
+            word => self.event(word).0,
+        }
     }
 
     /// Returns key and source of the earliest event of all sources; [`Key::NEVER`] and source 0 if
     /// there is none.
     #[inline]
     pub fn winner(&mut self) -> (Key, u32) {
-        let mut word = self.root();
+        let mut word = self.nodes.root();
         if word == FAR {
             self.move_base();
-            word = self.root();
+            word = self.nodes.root();
             if word == FAR {
                 return (Key::NEVER, 0);
             }
         }
-        let key = Key(self.base + (word >> (self.source_bits + RANK_BITS)));
-        (key, (word & self.source_mask) as u32)
+        self.event(word)
     }
 
     /// Returns the source of the next event, as a hint for prefetching. `None`: there is no event,
     /// or it is too late to fit into a word of the tree.
     #[inline]
     pub fn leader(&self) -> Option<u32> {
-        let word = self.root();
-        (word != FAR).then_some((word & self.source_mask) as u32)
+        let word = self.nodes.root();
+        (word != FAR).then_some((word.to_bits() & self.source_mask) as u32)
     }
 
     /// Whether an event of source `a` is executed before an event of source `b`, if both events
     /// have the key `key`.
     pub fn goes_before(&self, key: Key, a: u32, b: u32) -> bool {
-        self.word(a, key) < self.word(b, key)
+        self.order.of((key, a)) < self.order.of((key, b))
     }
 
     /// Sets the key of the next event of `source`; [`Key::NEVER`] if the source has none.
     #[inline]
     pub fn set(&mut self, source: u32, key: Key) {
-        self.keys[source as usize] = key;
-        let mut word = self.word(source, key);
-        if word == FAR && key.0 < self.base {
-            return self.move_base();
+        let since_base = key.0.wrapping_sub(self.base);
+        if since_base >= self.horizon {
+            return self.set_far(source, key);
         }
-        let mut node = self.nodes.len() / 2 + source as usize;
-        self.nodes[node] = word;
-        while node > 3 {
-            // SAFETY: `node` was checked as an index above and only gets smaller. Its three
-            // siblings differ from it in the last two bits, and the number of nodes is a multiple
-            // of four. Checking each access would cost a tenth of all instructions for a packet on
-            // one link.
-            #[allow(unsafe_code)]
-            unsafe {
-                let a = *self.nodes.get_unchecked(node ^ 1);
-                let b = *self.nodes.get_unchecked(node ^ 2);
-                let c = *self.nodes.get_unchecked(node ^ 3);
-                word = word.min(a.min(b).min(c));
-                node >>= 2;
-                *self.nodes.get_unchecked_mut(node) = word;
-            }
-        }
-        if node > 1 {
-            self.nodes[1] = word.min(self.nodes[node ^ 1]);
+        let word = self.word(source, key, since_base);
+        self.nodes.set(self.nodes.leaf(source), word);
+    }
+
+    /// Sets the key of the next event of `source`, which does not fit into a word.
+    #[inline(never)]
+    fn set_far(&mut self, source: u32, key: Key) {
+        self.far_keys[source as usize] = key;
+        self.nodes.set(self.nodes.leaf(source), FAR);
+        if key.0 < self.base {
+            self.move_base();
         }
     }
 
@@ -206,42 +323,33 @@ impl Tournament {
     /// smaller.
     #[inline]
     pub fn set_sooner(&mut self, source: u32, key: Key) {
-        debug_assert!(key <= self.keys[source as usize]);
-        self.keys[source as usize] = key;
-        let word = self.word(source, key);
-        if word == FAR && key.0 < self.base {
-            return self.move_base();
+        debug_assert!(key <= self.key(source));
+        let since_base = key.0.wrapping_sub(self.base);
+        if since_base >= self.horizon {
+            return self.set_far(source, key);
         }
-        let mut node = self.nodes.len() / 2 + source as usize;
-        self.nodes[node] = word;
-        while node > 1 {
-            node = (node >> 2).max(1);
-            if self.nodes[node] <= word {
-                return;
-            }
-            self.nodes[node] = word;
-        }
+        let word = self.word(source, key, since_base);
+        self.nodes.lower(self.nodes.leaf(source), word);
     }
 
     /// Moves the base of the tree to the earliest event and computes all words again. Needed when
     /// no event fits into a word, or when an event is before the base.
     #[cold]
+    #[inline(never)]
     fn move_base(&mut self) {
-        let earliest = self.keys.iter().min().expect("there are sources");
-        if *earliest == Key::NEVER {
+        for source in 0..self.far_keys.len() {
+            self.far_keys[source] = self.key(source as u32);
+        }
+        let earliest = *self.far_keys.iter().min().expect("there are sources");
+        if earliest == Key::NEVER {
             return;
         }
         self.base = earliest.0;
-        let mut level = self.keys.len();
-        for source in 0..level {
-            self.nodes[level + source] = self.word(source as u32, self.keys[source]);
-        }
-        while level > 1 {
-            let players = level.min(4);
-            level /= players;
-            for node in level..2 * level {
-                let least = self.nodes[players * node..players * (node + 1)].iter().min();
-                self.nodes[node] = *least.expect("a match has players");
+        self.nodes.words.fill(FAR);
+        for source in 0..self.far_keys.len() {
+            let key = self.far_keys[source];
+            if key.0 - self.base < self.horizon && key < Key::NEVER {
+                self.set_sooner(source as u32, key);
             }
         }
     }
@@ -264,10 +372,17 @@ mod tests {
 
     #[test]
     fn a_number_of_nodes_that_no_tree_has_is_refused() {
-        use serde::de::value::{Error, SeqDeserializer};
-        for (nodes, is_tree) in [(0, false), (4, false), (12, false), (8, true), (64, true)] {
-            let words = SeqDeserializer::<_, Error>::new(std::iter::repeat_n(FAR, nodes));
-            assert_eq!(nodes_of_a_tree(words).is_ok(), is_tree, "{nodes}");
+        for (nodes, top, is_tree) in [
+            (0, 0, false),
+            (8, 4, false),
+            (24, 4, false),
+            (16, 8, true),
+            (64, 4, true),
+            (64, 8, false),
+        ] {
+            let (words, leaves) = (vec![FAR; nodes], nodes / 2);
+            let nodes = Nodes::try_from(Unchecked { words, leaves, top });
+            assert_eq!(nodes.is_ok(), is_tree);
         }
     }
 

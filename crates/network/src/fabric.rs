@@ -17,7 +17,7 @@ use crate::journeys::Journeys;
 use crate::link::{Link, LinkSpec, Mode, Outcome};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
-use crate::packet_handle::PacketHandle;
+use crate::packet_handle::{PacketHandle, PacketWords};
 use crate::partition::Partition;
 use crate::pool::PacketPool;
 use crate::queue::QueueConfig;
@@ -303,7 +303,7 @@ impl Fabric {
         self.tally.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
-        self.enqueue_at_card(now, from, PacketHandle::new(slot, &packet), events);
+        self.enqueue_at_card(now, from, PacketHandle::new(slot, &packet).words(), events);
     }
 
     /// Enqueues a packet that is in the pool at the network card of host `from`.
@@ -312,14 +312,17 @@ impl Fabric {
         &mut self,
         now: Time,
         from: HostId,
-        mut handle: PacketHandle,
+        packet: PacketWords,
         events: &mut Tournament,
     ) {
-        let up = match self.cards {
-            None => self.up[from.0 as usize],
-            Some(_) => self.choose_card(from, &mut handle),
+        let (up, packet) = match self.cards {
+            None => (self.up[from.0 as usize], packet),
+            Some(_) => {
+                let mut handle = packet.arriving(Time::NEVER);
+                (self.choose_card(from, &mut handle), handle.words())
+            }
         };
-        self.enqueue(now, up, &handle, up, events);
+        self.enqueue(now, up, packet, up, events);
     }
 
     /// Returns the link from the switch of a host down to its first card.
@@ -335,22 +338,45 @@ impl Fabric {
         &mut self,
         now: Time,
         link: u32,
-        handle: &PacketHandle,
+        packet: PacketWords,
         before: u32,
         events: &mut Tournament,
     ) {
+        // Handles are only built where they are needed, so that the packet stays in registers.
+        let handle = || packet.arriving(Time::NEVER);
         let Some(l) = self.links.get_mut(link as usize) else {
-            return self.end_without_link(now, link, before, *handle);
+            return self.end_without_link(now, link, before, handle());
         };
-        match l.enqueue(now, handle, &mut self.pool) {
+        if !l.enqueues_fast() {
+            return self.enqueue_slow_path(now, link, packet, before, events);
+        }
+        match l.enqueue_fast(now, packet, &mut self.pool) {
+            Ok(None) => {}
+            Ok(Some(key)) => events.set_sooner(link, key),
+            Err(cause) => self.drop_at_port(now, link, handle(), cause, before),
+        }
+    }
+
+    /// Enqueues a packet like [`Fabric::enqueue`], at a port that is not on the fastest path.
+    #[inline(never)]
+    fn enqueue_slow_path(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: PacketWords,
+        before: u32,
+        events: &mut Tournament,
+    ) {
+        let handle = packet.arriving(Time::NEVER);
+        match self.links[link as usize].enqueue(now, packet, &mut self.pool) {
             Outcome::Queued => {}
             Outcome::Sooner(key) => events.set_sooner(link, key),
-            Outcome::Dropped(cause) => self.drop_at_port(now, link, *handle, cause, before),
+            Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
             Outcome::Displaced(key) => {
                 events.set(link, key);
                 self.record_drops(now, link);
             }
-            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, *handle, before, events),
+            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, handle, before, events),
         }
     }
 
@@ -465,7 +491,7 @@ impl Fabric {
             && let Some(source) = events.leader()
             && let Some(link) = self.links.get(source as usize)
         {
-            memory::prefetch(link);
+            memory::prefetch_lines(link, 2);
         }
     }
 
@@ -495,12 +521,36 @@ impl Fabric {
         link: u32,
         events: &mut Tournament,
     ) -> Option<u32> {
+        if DCB {
+            if key.is_departure() {
+                self.fire_departure(key, link, events);
+                return None;
+            }
+            return self.arrive_dcb::<TAPPED>(key, link, events);
+        }
+        let l = &mut self.links[link as usize];
+        if !l.arrives_fast() {
+            return self.fire_slow_path::<TAPPED>(key, link, events);
+        }
+        let to = l.to;
+        let (handle, next) = l.arrive_fast(key);
+        events.set(link, next);
+        self.prefetch_next(events);
+        self.pass_on::<TAPPED>(key.time(), (link, to), handle, events)
+    }
+
+    /// Executes the next event of a link that is not on the fast path, in a fabric without
+    /// data-centre bridging (DCB). Returns the result of [`Fabric::fire`].
+    #[inline(never)]
+    fn fire_slow_path<const TAPPED: bool>(
+        &mut self,
+        key: Key,
+        link: u32,
+        events: &mut Tournament,
+    ) -> Option<u32> {
         if key.is_departure() {
             self.fire_departure(key, link, events);
             return None;
-        }
-        if DCB {
-            return self.arrive_dcb::<TAPPED>(key, link, events);
         }
         let l = &mut self.links[link as usize];
         let to = l.to;
@@ -511,16 +561,28 @@ impl Fabric {
         if has_deferred {
             self.record_deferred_drops(link);
         }
+        self.pass_on::<TAPPED>(key.time(), (link, to), handle, events)
+    }
+
+    /// Enqueues a packet that has reached the node `to` on `link` at its next link. If the node is
+    /// a host, returns the slot of the packet instead.
+    #[inline(always)]
+    fn pass_on<const TAPPED: bool>(
+        &mut self,
+        now: Time,
+        (link, to): (u32, u32),
+        handle: PacketHandle,
+        events: &mut Tournament,
+    ) -> Option<u32> {
         if TAPPED {
-            self.observe(key.time(), link, &handle);
+            self.observe(now, link, &handle);
         }
         if to < self.graph.hosts {
             self.note_delivery(link);
             return Some(handle.slot());
         }
-        let now = key.time();
-        let next_link = self.next_link(now, to, link, &handle);
-        self.enqueue(now, next_link, &handle, link, events);
+        let next_link = self.next_link(now, to, link, handle.words());
+        self.enqueue(now, next_link, handle.words(), link, events);
         None
     }
 
@@ -539,7 +601,9 @@ impl Fabric {
     #[inline(always)]
     pub(crate) fn note_delivery(&mut self, link: u32) {
         self.tally.delivered += 1;
-        self.prefetch_deliveries(link);
+        if self.links.len() >= MANY_LINKS {
+            self.prefetch_deliveries(link);
+        }
     }
 
     /// Returns the link on which a packet leaves a switch that it has entered on link `ingress`.
@@ -550,11 +614,11 @@ impl Fabric {
         now: Time,
         switch: u32,
         ingress: u32,
-        handle: &PacketHandle,
+        packet: PacketWords,
     ) -> u32 {
-        match self.routing.next_by_hash(switch - self.graph.hosts, handle.dst(), handle.hash()) {
+        match self.routing.next_by_hash(switch - self.graph.hosts, packet.dst(), packet.hash()) {
             Some(link) => link,
-            None => self.next_link_by_view(now, switch, ingress, *handle),
+            None => self.next_link_by_view(now, switch, ingress, packet),
         }
     }
 
@@ -566,7 +630,7 @@ impl Fabric {
         now: Time,
         switch: u32,
         ingress: u32,
-        handle: PacketHandle,
+        handle: PacketWords,
     ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
         let shown = self.routing.is_shown(handle.hash());
@@ -819,5 +883,5 @@ fn observed_links(config: &FabricConfig, links: usize) -> Vec<bool> {
 /// Converts the number of framing bytes to 16 bits. The number fits, since the scenario reader
 /// allows no more framing than the length of a packet.
 fn at_most_u16(bytes: u32) -> u16 {
-    u16::try_from(bytes).expect("framing needs at most 16 bits")
+    u16::try_from(bytes).expect("framing needs at most 14 bits")
 }

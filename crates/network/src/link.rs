@@ -39,7 +39,7 @@ use crate::dcb::port_state::DcbPort;
 use crate::energy::eee::{LpiState, Policy};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
-pub use crate::packet_handle::PacketHandle;
+pub use crate::packet_handle::{PacketHandle, PacketWords};
 use crate::pool::{PacketPool, Stored};
 use crate::queue::{Arrival, Backlog, Discipline, DropTail, Place, Queue, QueueConfig, Verdict};
 use crate::ring::Ring;
@@ -70,7 +70,7 @@ pub enum Mode {
 }
 
 /// Counters of one link. `packets` and `bytes` count a packet when it arrives at the far end.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Number of packets that have arrived at the far end.
     pub packets: u64,
@@ -79,8 +79,6 @@ pub struct Counters {
     /// Running hash over the events of every packet at this port, from which the digest of a run is
     /// computed.
     pub trail: u64,
-    /// Longest time from the arrival of a packet at the port until its first bit can be sent.
-    pub max_backlog: Span,
 }
 
 impl Counters {
@@ -132,38 +130,48 @@ pub(crate) struct Partitioned {
     own_ring: Option<Ring<PacketHandle>>,
 }
 
-/// A directed link and its output port. The first fields, in two cache lines, are accessed for
-/// every packet.
+/// A directed link and its output port. The fields that every packet accesses are in two cache
+/// lines. The arrival of a packet at a switch accesses only the first one, so that a hop from link
+/// to link accesses three.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
     /// Packets that have left the port, or whose departure is decided, in order of arrival at the
     /// far end.
     pub(crate) on_wire: Ring<PacketHandle>,
+    /// Counters of the link: packets, bytes, and a running hash over all events.
+    pub counters: Counters,
+    /// IP bytes of the packets in `on_wire`, the ring of packets in flight. In modes `Eager` and
+    /// `Lazy` they include queued packets.
+    pub(crate) held_bytes: u64,
+    /// Number of the node at the far end.
+    pub to: u32,
+    /// Framing in bytes (bits 0 to 13), and the bits [`SLOW_ARRIVAL`] and [`WITH_JITTER`].
+    framing_and_path: u16,
+    min_frame: u16,
+
     /// Time at which the port will have sent all queued packets, if no more packets arrive.
     pub(crate) busy_until: Time,
     /// Transmission time per byte in ps, times 2¹⁶.
     pub(crate) ps_per_byte_q16: u64,
     /// Current propagation delay, with the effect of faults.
     pub(crate) delay: Span,
-    /// IP bytes of the packets in `on_wire`, the ring of packets in flight. In modes `Eager` and
-    /// `Lazy` they include queued packets.
-    pub(crate) held_bytes: u64,
-
-    /// Counters of the link: packets, bytes, longest wait, and a running hash over all events.
-    pub counters: Counters,
+    /// Longest time from the arrival of a packet at the port until its first bit can be sent.
+    pub max_backlog: Span,
     /// Width in time of the uniform random delay at the far end, and its seed.
     jitter: Span,
     jitter_seed: u64,
-    /// Number of the node at the far end.
-    pub to: u32,
     /// Number of packets in `on_wire` (in flight or queued) below which the discipline admits every
     /// packet and need not be called.
     admits_below: u32,
-    pub(crate) framing: u16,
-    min_frame: u16,
-    /// Whether [`Link::enqueue`] and [`Link::arrive`] use their fastest path: mode `Eager`, no
-    /// faults, a link that never sleeps, and a discipline that need not see every packet.
+    /// Number of packets at the head of the ring that are known to have started transmission. This
+    /// count is used at ports with data-centre bridging (DCB), and at ports without faults that are
+    /// neither on the fastest path nor in mode `TwoEvent`.
+    pub(crate) started: u32,
+    /// Number of the node that sends on this link.
+    pub from: u32,
+    /// Whether [`Link::enqueue`] uses its fastest path: mode `Eager`, no faults, a link that never
+    /// sleeps, and a discipline that need not see every packet.
     eager_fast_path: bool,
     /// Whether the port is in [`Mode::Lazy`], in which departures are decided at dequeue.
     lazy: bool,
@@ -179,12 +187,6 @@ pub struct Link {
     pub(crate) queues: Option<Box<PortQueues>>,
     /// Queue discipline of a port in mode `Eager` or `Lazy`.
     queue: Queue,
-    /// Number of packets at the head of the ring that are known to have started transmission. This
-    /// count is used at ports with data-centre bridging (DCB), and at ports without faults that are
-    /// neither on the fastest path nor in mode `TwoEvent`.
-    pub(crate) started: u32,
-    /// Number of the node that sends on this link.
-    pub from: u32,
     /// IP bytes of the packets counted in `started`; not updated at ports with data-centre bridging
     /// (DCB).
     started_bytes: u64,
@@ -216,6 +218,14 @@ pub struct Link {
 
 // The size is a power of two, so that a link is addressed with a shift.
 const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
+const _: () = assert!(std::mem::offset_of!(Link, busy_until) == 64);
+
+/// Bit of [`Link::framing_and_path`] that is set if an event of the link may be other than an
+/// arrival, or if its arrivals need more than [`Link::arrive_fast`] does.
+const SLOW_ARRIVAL: u16 = 1 << 15;
+/// Bit of [`Link::framing_and_path`] that is set if the far end adds a random delay. Arrivals read
+/// it instead of the width of the delay, which is in another cache line.
+const WITH_JITTER: u16 = 1 << 14;
 
 /// Parameters of a new link and its output port.
 pub struct LinkSpec {
@@ -289,7 +299,8 @@ impl Link {
             Some(_) => Queue::DropTail(DropTail(Limit::Packets(0))),
         };
         let eager_sees_all = eager && queue.sees_all() && lpi.is_none();
-        Link {
+        assert!(spec.framing < WITH_JITTER, "framing needs at most 14 bits");
+        let mut link = Link {
             on_wire: Ring::default(),
             admits_below: queue.admits_below(spec.mtu),
             busy_until: Time::ZERO,
@@ -298,7 +309,7 @@ impl Link {
             jitter: spec.jitter,
             jitter_seed: spec.jitter_seed,
             to: spec.to,
-            framing: spec.framing,
+            framing_and_path: spec.framing,
             min_frame: spec.min_frame,
             eager_fast_path: eager && !queue.sees_all() && lpi.is_none(),
             lazy,
@@ -319,20 +330,44 @@ impl Link {
             lpi,
             held_bytes: 0,
             counters: Counters::default(),
+            max_backlog: Span::ZERO,
             account: None,
             lost: 0,
             meter: spec.measured.then(Default::default),
             queues: queues.map(Box::new),
             from: spec.from,
             cable: spec.cable,
-        }
+        };
+        link.choose_arrival_path();
+        link
+    }
+
+    /// Decides whether arrivals use [`Link::arrive_fast`]. Must be called after every change of a
+    /// field that this function reads.
+    fn choose_arrival_path(&mut self) {
+        let is_fast = (self.eager_fast_path || self.eager_sees_all) && !self.tracks_started;
+        let slow = if is_fast { 0 } else { SLOW_ARRIVAL };
+        let jitter = if self.jitter == Span::ZERO { 0 } else { WITH_JITTER };
+        self.framing_and_path = self.framing() | slow | jitter;
+    }
+
+    /// Whether events of the link may be executed by [`Link::arrive_fast`].
+    #[inline]
+    pub(crate) fn arrives_fast(&self) -> bool {
+        self.framing_and_path & SLOW_ARRIVAL == 0
+    }
+
+    /// Returns the framing in bytes: bytes of a packet on the link in addition to its IP length.
+    #[inline]
+    pub(crate) fn framing(&self) -> u16 {
+        self.framing_and_path & !(SLOW_ARRIVAL | WITH_JITTER)
     }
 
     /// Returns the bytes on the link of a packet of `ip_len` IP bytes, framing and padding
     /// included.
     #[inline]
     pub fn wire_bytes(&self, ip_len: u32) -> u32 {
-        (ip_len + u32::from(self.framing)).max(u32::from(self.min_frame))
+        (ip_len + u32::from(self.framing())).max(u32::from(self.min_frame))
     }
 
     /// Returns the transmission time of a packet of `ip_len` IP bytes, framing included, rounded
@@ -373,48 +408,89 @@ impl Link {
         self.fold(!now.0 ^ (cause as u64) << 56, handle.identity());
     }
 
-    /// Enqueues a packet at the port of the link, or drops it.
+    /// Whether the port is on the fastest path of enqueue, [`Link::enqueue_fast`].
+    #[inline]
+    pub(crate) fn enqueues_fast(&self) -> bool {
+        self.eager_fast_path
+    }
+
+    /// Enqueues a packet at the port of a link that [`enqueues_fast`](Link::enqueues_fast). Returns
+    /// the cause if the packet is dropped. `Some`: the next event of the link now has this key,
+    /// which is not later than the previous key.
     #[inline(always)]
-    pub fn enqueue(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) -> Outcome {
+    pub(crate) fn enqueue_fast(
+        &mut self,
+        now: Time,
+        packet: PacketWords,
+        pool: &mut PacketPool,
+    ) -> Result<Option<Key>, Cause> {
+        if self.on_wire.len() >= self.admits_below as usize
+            && self.busy_until > now
+            && let Some(cause) = self.admit_at_limit(now, packet, pool)
+        {
+            return Err(cause);
+        }
+        Ok(self.append_to_wire(now, packet))
+    }
+
+    /// Enqueues a packet at the port of the link, or drops it.
+    pub fn enqueue(&mut self, now: Time, packet: PacketWords, pool: &mut PacketPool) -> Outcome {
         if self.eager_fast_path {
-            return self.enqueue_eager(now, handle, pool);
+            return match self.enqueue_fast(now, packet, pool) {
+                Ok(None) => Outcome::Queued,
+                Ok(Some(key)) => Outcome::Sooner(key),
+                Err(cause) => Outcome::Dropped(cause),
+            };
         }
         if self.eager_sees_all {
-            return self.enqueue_counted(now, handle, pool);
+            return self.enqueue_counted(now, packet, pool);
         }
         if self.has_dcb() || self.partitioned.is_some() {
             return Outcome::LeftToFabric;
         }
-        self.enqueue_slow_path(now, *handle, pool)
+        self.enqueue_slow_path(now, packet.arriving(Time::NEVER), pool)
     }
 
-    #[inline(always)]
-    fn enqueue_eager(
+    /// Applies the queue discipline to a packet that arrives at a port on the fastest path with
+    /// many packets. Returns the cause if the packet is dropped.
+    #[inline(never)]
+    fn admit_at_limit(
         &mut self,
         now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
-    ) -> Outcome {
-        if self.on_wire.len() >= self.admits_below as usize && self.busy_until > now {
-            let backlog = self.backlog(now);
-            if let Some(cause) = self.apply_aqm(now, handle, backlog, self.busy_until, pool) {
-                return Outcome::Dropped(cause);
-            }
+    ) -> Option<Cause> {
+        if let Queue::DropTail(DropTail(Limit::Packets(limit))) = self.queue {
+            // At least `limit` packets are queued if the packet with this place has not started.
+            let place = self.on_wire.len() as u32 - limit;
+            let has_started = self.on_wire.get(place).is_some_and(|p| self.has_started(p, now));
+            return (!has_started).then_some(Cause::QueueFull);
         }
-        self.schedule_departure(now, handle)
+        let backlog = self.backlog(now);
+        self.apply_aqm(now, &packet.arriving(Time::NEVER), backlog, self.busy_until, pool)
     }
 
     /// Fixes the departure of an admitted packet and appends it to the ring of packets in flight.
     /// For a port that fixes departures at enqueue (eager).
     #[inline(always)]
-    fn schedule_departure(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
-        let ip_len = u32::from(handle.ip_len());
+    fn schedule_departure(&mut self, now: Time, packet: PacketWords) -> Outcome {
+        match self.append_to_wire(now, packet) {
+            None => Outcome::Queued,
+            Some(key) => Outcome::Sooner(key),
+        }
+    }
+
+    /// Fixes the departure of an admitted packet like [`Link::schedule_departure`]. `Some`: the next
+    /// event of the link now has this key.
+    #[inline(always)]
+    fn append_to_wire(&mut self, now: Time, packet: PacketWords) -> Option<Key> {
+        let ip_len = u32::from(packet.ip_len());
         let depart = self.extend_backlog(now, self.send_time(ip_len));
         let arrive = depart.after(self.delay);
         self.held_bytes += u64::from(ip_len);
         let first = self.on_wire.is_empty();
-        self.on_wire.push(handle.arriving(arrive));
-        if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
+        self.on_wire.push(packet.arriving(arrive));
+        first.then(|| self.arrival_key(now, arrive))
     }
 
     /// Returns the input of the queue discipline for an arriving packet. `backlog` is the queue of
@@ -491,7 +567,7 @@ impl Link {
                 return Outcome::Dropped(cause);
             }
         }
-        self.schedule_departure(now, &handle);
+        self.schedule_departure(now, handle.words());
         let place = self.on_wire.len() as u32 - 1;
         let arrive = self.arrival_after(self.busy_until, place as usize);
         self.on_wire.change(place, |handle| handle.arrive = arrive);
@@ -504,7 +580,7 @@ impl Link {
     fn extend_backlog(&mut self, now: Time, send_time: Span) -> Time {
         let start = self.busy_until.max(now);
         let backlog = Span(start.0 - now.0);
-        self.counters.max_backlog = self.counters.max_backlog.max(backlog);
+        self.max_backlog = self.max_backlog.max(backlog);
         self.busy_until = start.after(send_time);
         self.busy_until
     }
@@ -567,6 +643,22 @@ impl Link {
     #[inline]
     fn fold(&mut self, when: u64, identity: u32) {
         self.counters.fold(when, identity);
+    }
+
+    /// Executes the next event of a link that [`arrives_fast`](Link::arrives_fast), an arrival.
+    /// Returns the packet that has reached the far end, and the key of the next event.
+    #[inline(always)]
+    pub(crate) fn arrive_fast(&mut self, key: Key) -> (PacketHandle, Key) {
+        debug_assert!(self.arrives_fast() && !key.is_departure());
+        let handle = self.take_first(key);
+        let next = match self.on_wire.get(0) {
+            None => Key::NEVER,
+            Some(handle) if self.framing_and_path & WITH_JITTER == 0 => {
+                Key::new(handle.arrive, Class::Arrival)
+            }
+            Some(handle) => self.arrival_key(key.time(), handle.arrive),
+        };
+        (handle, next)
     }
 
     /// Executes the next event of the link, an arrival. Returns the packet that has reached the far
@@ -698,17 +790,20 @@ impl Link {
     /// that fixes departures at enqueue (eager).
     fn waits_in_ring(&self, now: Time) -> Backlog {
         let (mut waiting, mut bytes) = (self.on_wire.len(), self.held_bytes);
-        // A packet has started by `now` if its first bit reaches the far end by `then`.
-        let then = now + self.delay;
-        for handle in self.on_wire.iter() {
-            let way = handle.arrive.since(then);
-            if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len())) {
-                break;
-            }
+        for handle in self.on_wire.iter().take_while(|handle| self.has_started(handle, now)) {
             waiting -= 1;
             bytes -= u64::from(handle.ip_len());
         }
         Backlog { packets: waiting, bytes }
+    }
+
+    /// Whether the transmission of a packet in the ring has started by `now`, at a port without
+    /// faults that fixes departures at enqueue (eager).
+    #[inline]
+    fn has_started(&self, handle: &PacketHandle, now: Time) -> bool {
+        // The first bit of a packet that has started reaches the far end by `now` plus the delay.
+        let way = handle.arrive.since(now + self.delay);
+        way == Span::ZERO || way <= self.send_time(u32::from(handle.ip_len()))
     }
 
     /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`,
@@ -728,7 +823,7 @@ impl Link {
         if queues.sent_at == Time::NEVER {
             return self.busy_until;
         }
-        let bytes = queues.bytes_until(dscp, u64::from(self.framing));
+        let bytes = queues.bytes_until(dscp, u64::from(self.framing()));
         let span = (u128::from(bytes) * u128::from(self.ps_per_byte_q16)) >> 16;
         queues.sent_at + Span(span as u64)
     }

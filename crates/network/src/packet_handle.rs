@@ -2,6 +2,7 @@
 
 use eastwest_types::{HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
+use std::ops::Deref;
 
 /// Handle of a packet: the properties of the packet that a link or switch needs. The handle moves
 /// from link to link, while the packet stays in its slot of the [pool](crate::pool::PacketPool)
@@ -16,6 +17,13 @@ pub struct PacketHandle {
     /// Time at which the last bit of the packet reaches the far end of its current link. While the
     /// packet is queued at a lazy or two-event port, the time at which it was enqueued.
     pub(crate) arrive: Time,
+    packet: PacketWords,
+}
+
+/// Properties of a packet that do not change from link to link, in two words. Functions for every
+/// hop pass a pair of words in registers, but a whole [`PacketHandle`] in memory.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct PacketWords {
     /// Slot of the packet in the pool (bits 0 to 31), and receiving host (bits 32 to 63).
     slot_and_dst: u64,
     /// Hash of sequence number, ACK and endpoint of the packet (bits 0 to 31), IP length in bytes
@@ -29,42 +37,66 @@ impl PacketHandle {
     pub fn new(slot: u32, packet: &Packet) -> PacketHandle {
         let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0) << 16;
         let identity = what.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        PacketHandle {
-            arrive: Time::NEVER,
+        let packet = PacketWords {
             slot_and_dst: u64::from(packet.dst.0) << 32 | u64::from(slot),
             identity_length_hash: u64::from(packet.hash) << 48
                 | u64::from(packet.ip_len) << 32
                 | identity,
-        }
+        };
+        packet.arriving(Time::NEVER)
+    }
+
+    /// Returns the properties that do not change from link to link.
+    #[inline]
+    pub(crate) fn words(&self) -> PacketWords {
+        self.packet
+    }
+
+    fn with(self, packet: PacketWords) -> PacketHandle {
+        PacketHandle { packet, ..self }
     }
 
     /// Returns the handle of the packet after it has moved to slot `slot` of another pool.
     pub(crate) fn in_slot(self, slot: u32) -> PacketHandle {
-        PacketHandle { slot_and_dst: self.slot_and_dst >> 32 << 32 | u64::from(slot), ..self }
+        let slot_and_dst = self.slot_and_dst >> 32 << 32 | u64::from(slot);
+        self.with(PacketWords { slot_and_dst, ..self.packet })
     }
 
     /// Returns the handle of the packet after a change of its length to `ip_len` IP bytes.
     pub(crate) fn with_ip_len(self, ip_len: u16) -> PacketHandle {
         let others = self.identity_length_hash & !(0xffff << 32);
-        PacketHandle { identity_length_hash: others | u64::from(ip_len) << 32, ..self }
+        let identity_length_hash = others | u64::from(ip_len) << 32;
+        self.with(PacketWords { identity_length_hash, ..self.packet })
     }
 
     /// Returns the handle with another destination address.
     pub(crate) fn to_address(self, dst: HostId) -> PacketHandle {
         let slot_and_dst = u64::from(dst.0) << 32 | u64::from(self.slot());
-        PacketHandle { slot_and_dst, ..self }
-    }
-
-    /// Returns the handle with `arrive` as its arrival time, see [`PacketHandle::arrive`].
-    #[inline]
-    pub(crate) fn arriving(&self, arrive: Time) -> PacketHandle {
-        PacketHandle { arrive, ..*self }
+        self.with(PacketWords { slot_and_dst, ..self.packet })
     }
 
     /// Returns the time at which the last bit of the packet reaches the far end of its current link
     /// or, for a packet queued at a lazy or two-event port, the time at which it was enqueued.
     pub fn arrived(&self) -> Time {
         self.arrive
+    }
+}
+
+impl Deref for PacketHandle {
+    type Target = PacketWords;
+
+    #[inline]
+    fn deref(&self) -> &PacketWords {
+        &self.packet
+    }
+}
+
+impl PacketWords {
+    /// Returns a handle of the packet with `arrive` as its arrival time, see
+    /// [`PacketHandle::arrive`].
+    #[inline]
+    pub(crate) fn arriving(self, arrive: Time) -> PacketHandle {
+        PacketHandle { arrive, packet: self }
     }
 
     /// Returns the slot of the packet in the pool.

@@ -45,17 +45,18 @@ impl Stored {
     /// Number of bits of the payload length: packets have at most 9216 B.
     const PAYLOAD_BITS: u32 = 14;
 
+    /// Returns the stored form of a packet without its SACK blocks.
+    #[inline]
     pub(crate) fn new(packet: &Packet) -> Stored {
-        let with_sack = packet.sack != NO_SACK;
         Stored {
             born: packet.born,
             seq: packet.seq as u32,
             ack: packet.ack as u32,
             dst_endpoint: packet.dst_endpoint,
             window: packet.window,
-            echo_or_sack: if with_sack { packet.sack } else { packet.ts_echo_us },
+            echo_or_sack: packet.ts_echo_us,
             payload_and_notes: packet.payload | u16::from(packet.notes) << Stored::PAYLOAD_BITS,
-            flags: packet.flags | if with_sack { Stored::WITH_SACK } else { 0 },
+            flags: packet.flags,
             tos: packet.tos,
         }
     }
@@ -221,26 +222,36 @@ impl PacketPool {
     // The function is inlined, so that the fields of the packet pass through registers.
     #[inline(always)]
     pub fn insert(&mut self, packet: &Packet) -> u32 {
-        if packet.sack != NO_SACK {
-            self.sacks[packet.sack as usize].ts_echo_us = packet.ts_echo_us;
-        }
-        let stored = Stored::new(packet);
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = stored;
-                slot
-            }
-            None => self.insert_in_new_slot(stored),
+        match packet.sack {
+            NO_SACK => self.store(Stored::new(packet)),
+            _ => self.insert_with_sack(packet),
         }
     }
 
+    #[inline(never)]
+    fn insert_with_sack(&mut self, packet: &Packet) -> u32 {
+        let mut stored = Stored::new(packet);
+        self.sacks[packet.sack as usize].ts_echo_us = packet.ts_echo_us;
+        stored.echo_or_sack = packet.sack;
+        stored.flags |= Stored::WITH_SACK;
+        self.store(stored)
+    }
+
+    #[inline]
+    fn store(&mut self, stored: Stored) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| self.new_slot());
+        self.slots[slot as usize] = stored;
+        slot
+    }
+
+    /// Adds a slot and returns its number.
     #[cold]
     #[inline(never)]
-    fn insert_in_new_slot(&mut self, stored: Stored) -> u32 {
+    fn new_slot(&mut self) -> u32 {
         if self.slots.len() == self.slots.capacity() {
             memory::grow(&mut self.slots);
         }
-        self.slots.push(stored);
+        self.slots.push(Stored::new(&Packet::blank(HostId(0))));
         (self.slots.len() - 1) as u32
     }
 
@@ -286,16 +297,7 @@ impl PacketPool {
             stored.echo_or_sack = self.put_sack(side.blocks);
             self.sacks[stored.echo_or_sack as usize].ts_echo_us = side.ts_echo_us;
         }
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = stored;
-                slot
-            }
-            None => {
-                self.slots.push(stored);
-                (self.slots.len() - 1) as u32
-            }
-        }
+        self.store(stored)
     }
 
     /// Returns a copy of a packet in the form of [`PacketPool::remove`], with its SACK blocks
@@ -308,17 +310,17 @@ impl PacketPool {
     #[inline]
     fn packet(&self, slot: u32) -> Packet {
         let s = self.slots[slot as usize];
-        let sack = s.sack();
+        let (sack, ts_echo_us) = match s.flags & Stored::WITH_SACK {
+            0 => (NO_SACK, s.echo_or_sack),
+            _ => (s.echo_or_sack, self.sacks[s.echo_or_sack as usize].ts_echo_us),
+        };
         Packet {
             born: s.born,
             seq: u64::from(s.seq),
             ack: u64::from(s.ack),
             dst_endpoint: s.dst_endpoint,
             window: s.window,
-            ts_echo_us: match sack {
-                NO_SACK => s.echo_or_sack,
-                place => self.sacks[place as usize].ts_echo_us,
-            },
+            ts_echo_us,
             sack,
             payload: s.payload(),
             flags: s.flags & !Stored::WITH_SACK,

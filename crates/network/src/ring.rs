@@ -17,7 +17,7 @@ const AHEAD: u32 = 4;
 pub struct Ring<T> {
     /// Storage: no cells, or a power of two. Cells are accessed without bounds checks, so that only
     /// this file may change their number.
-    cells: Vec<T>,
+    cells: Box<[T]>,
     head: u32,
     /// Number of values in the ring, at most the number of cells.
     len: u32,
@@ -26,7 +26,7 @@ pub struct Ring<T> {
 /// A ring as read from a checkpoint, before its fields are checked.
 #[derive(Deserialize)]
 struct Unchecked<T> {
-    cells: Vec<T>,
+    cells: Box<[T]>,
     head: u32,
     len: u32,
 }
@@ -47,7 +47,7 @@ impl<T> TryFrom<Unchecked<T>> for Ring<T> {
 
 impl<T> Default for Ring<T> {
     fn default() -> Ring<T> {
-        Ring { cells: Vec::new(), head: 0, len: 0 }
+        Ring { cells: Box::default(), head: 0, len: 0 }
     }
 }
 
@@ -68,7 +68,8 @@ impl<T: Copy + Default> Ring<T> {
     /// meaningful for a ring without cells.
     #[inline]
     fn cell(&self, place: u32) -> usize {
-        self.head.wrapping_add(place) as usize & self.cells.len().wrapping_sub(1)
+        // A ring has at most 2³¹ cells, so that computing with 32 bits is exact.
+        (self.head.wrapping_add(place) & (self.cells.len() as u32).wrapping_sub(1)) as usize
     }
 
     /// Returns the value at `place`, counted from the oldest. The ring must not be empty.
@@ -115,9 +116,11 @@ impl<T: Copy + Default> Ring<T> {
             return None;
         }
         let value = *self.at(0);
-        self.head = self.head.wrapping_add(1);
+        memory::prefetch_item(&self.cells, self.cell(1 + AHEAD));
         self.len -= 1;
-        memory::prefetch_item(&self.cells, self.cell(AHEAD));
+        // An empty ring starts again at its first cell, so that a ring with few values uses few
+        // cache lines, even if it was long before.
+        self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
         Some(value)
     }
 
@@ -171,7 +174,7 @@ impl<T: Copy + Default> Ring<T> {
         let mut cells = Vec::with_capacity((2 * self.cells.len()).max(4));
         cells.extend(self.iter());
         cells.resize(cells.capacity().next_power_of_two(), T::default());
-        self.cells = cells;
+        self.cells = cells.into_boxed_slice();
         self.head = 0;
     }
 }
@@ -185,12 +188,21 @@ mod tests {
         for (cells, len, fits) in
             [(vec![], 0, true), (vec![], 1, false), (vec![7; 4], 4, true), (vec![7; 3], 1, false)]
         {
-            let ring = Ring::try_from(Unchecked { cells, head: 9, len });
+            let ring = Ring::try_from(Unchecked { cells: cells.into(), head: 9, len });
             assert_eq!(ring.is_ok(), fits);
         }
     }
     use eastwest_engine::random::Stream;
     use std::collections::VecDeque;
+
+    #[test]
+    fn a_ring_that_was_emptied_starts_at_its_first_cell() {
+        let mut ring = Ring::default();
+        (0..9).for_each(|value| ring.push(value));
+        while ring.pop().is_some() {}
+        ring.push(77);
+        assert_eq!((ring.cells[0], ring.get(0)), (77, Some(&77)));
+    }
 
     #[test]
     fn agrees_with_a_deque() {

@@ -199,53 +199,66 @@ impl World {
         &mut self,
         events: u64,
     ) -> Result<Pause, RunError> {
-        let links = self.site.network.fabric.links.len() as u32;
         // One comparison per event finds the end of the run, the next frame, and a list without
         // events.
         let last = Key::last_until(self.site.until.min(self.site.next_frame()));
         while self.site.drivers.unfinished > 0 && self.site.drivers.stuck.is_none() {
-            let site = &mut self.site;
-            let (key, source) = site.network.sources.winner();
-            if key > last {
-                return self.pause_before(key);
-            }
-            site.network.now = key.time();
-            site.events += 1;
-            if source < links {
-                let network = &mut site.network;
-                let arrived = network.fabric.fire::<INSIDE, DCB>(key, source, &mut network.sources);
-                if INSIDE && let Some(seen) = network.fabric.taps.take() {
-                    self.capture(&seen);
+            // Only workloads end the run, and a packet that arrives at a switch reaches none.
+            let mut only_moves_packets = true;
+            while only_moves_packets {
+                let site = &mut self.site;
+                let (key, source) = site.network.sources.winner();
+                if key > last {
+                    return self.pause_before(key);
                 }
-                if INSIDE && let Some(hop) = self.site.network.fabric.journeys.take_hop() {
-                    let place = self.site.transports.place_of(&hop.packet);
-                    self.site.probes.packet_hops.take(&hop, &place);
-                }
-                if let Some(slot) = arrived {
-                    let site = &mut self.site;
-                    let packet = site.network.fabric.pool.remove(slot);
-                    if let Some(endpoint) = site.network.fabric.next_reader.take() {
-                        site.transports.tcp.stack.prefetch(endpoint);
+                site.network.now = key.time();
+                site.events += 1;
+                if (source as usize) < site.network.fabric.links.len() {
+                    let network = &mut site.network;
+                    let arrived =
+                        network.fabric.fire::<INSIDE, DCB>(key, source, &mut network.sources);
+                    if INSIDE && let Some(seen) = network.fabric.taps.take() {
+                        self.capture(&seen);
                     }
-                    self.deliver::<INSIDE, DCB>(&packet);
-                    if !self.site.transports.tcp.notices.is_empty() {
-                        self.dispatch_notices();
+                    if INSIDE && let Some(hop) = self.site.network.fabric.journeys.take_hop() {
+                        let place = self.site.transports.place_of(&hop.packet);
+                        self.site.probes.packet_hops.take(&hop, &place);
                     }
+                    if let Some(slot) = arrived {
+                        self.receive::<INSIDE, DCB>(slot);
+                        only_moves_packets = false;
+                    }
+                } else if let Some(id) = site.network.card_alarms.id_of(source) {
+                    self.on_card_alarm((key, source), id);
+                    only_moves_packets = false;
+                } else {
+                    self.dispatch_other(source);
+                    self.dispatch_notices();
+                    if self.links_visited >= LINKS_PER_CHECK && self.part_state.is_none() {
+                        return Ok(Pause::Check);
+                    }
+                    only_moves_packets = false;
                 }
-            } else if let Some(id) = site.network.card_alarms.id_of(source) {
-                self.on_card_alarm((key, source), id);
-            } else {
-                self.dispatch_other(source);
-                self.dispatch_notices();
-                if self.links_visited >= LINKS_PER_CHECK && self.part_state.is_none() {
+                if self.site.events >= events {
                     return Ok(Pause::Check);
                 }
             }
-            if self.site.events >= events {
-                return Ok(Pause::Check);
-            }
         }
         self.site.drivers.stuck.take().map_or(Ok(Pause::Over), Err)
+    }
+
+    /// Removes a packet that has reached its host from the pool and delivers it.
+    #[inline(always)]
+    fn receive<const INSIDE: bool, const DCB: bool>(&mut self, slot: u32) {
+        let site = &mut self.site;
+        let packet = site.network.fabric.pool.remove(slot);
+        if let Some(endpoint) = site.network.fabric.next_reader.take() {
+            site.transports.tcp.stack.prefetch(endpoint);
+        }
+        self.deliver::<INSIDE, DCB>(&packet);
+        if !self.site.transports.tcp.notices.is_empty() {
+            self.dispatch_notices();
+        }
     }
 
     /// Returns the reason why the event `key` is not executed: the run is over before it, a frame is

@@ -299,12 +299,12 @@ impl Link {
         (ingress, priority): (u32, u8),
     ) -> Option<bool> {
         let ip_len = u32::from(handle.ip_len());
-        let wire_bytes = self.wire_bytes(ip_len);
+        let (wire_bytes, framing) = (self.wire_bytes(ip_len), self.framing());
         let all_started = self.started as usize == self.on_wire.len();
         let (queues, dcb, sent_at) = self.queues.as_deref_mut()?.single_class()?;
         if now < dcb.fast_path_from
             || reverse(ingress) == dcb.link
-            || wire_bytes != ip_len + u32::from(self.framing)
+            || wire_bytes != ip_len + u32::from(framing)
             || (*sent_at == Time::NEVER && !dcb.is_eventless())
         {
             return None;
@@ -328,7 +328,7 @@ impl Link {
         } else if *sent_at == Time::NEVER {
             *sent_at = now; // the packet starts when the port is next updated
         }
-        self.counters.max_backlog = self.counters.max_backlog.max(start.since(now));
+        self.max_backlog = self.max_backlog.max(start.since(now));
         self.busy_until = sent;
         self.held_bytes += u64::from(ip_len);
         handle.arrive = sent + self.delay;
@@ -367,8 +367,8 @@ impl Link {
         pool: &mut PacketPool,
     ) -> Option<Result<bool, Cause>> {
         let ip_len = u32::from(handle.ip_len());
-        let send_time = self.send_time(ip_len);
-        let is_small = self.wire_bytes(ip_len) != ip_len + u32::from(self.framing);
+        let (send_time, framing) = (self.send_time(ip_len), self.framing());
+        let is_small = self.wire_bytes(ip_len) != ip_len + u32::from(framing);
         self.try_precommitting();
         let (queues, dcb, sent_at) = self.queues.as_deref_mut()?.single_class()?;
         if !dcb.precommitted {
@@ -380,8 +380,7 @@ impl Link {
         }
         let idle = *sent_at == Time::NEVER;
         let rest = if idle { now } else { *sent_at };
-        let clear_at =
-            rest + transmission_time(queues.backlog(), self.framing, self.ps_per_byte_q16);
+        let clear_at = rest + transmission_time(queues.backlog(), framing, self.ps_per_byte_q16);
         let arrival = || {
             let packet = pool.get(handle.slot());
             let backlog = Backlog::default();
@@ -403,7 +402,7 @@ impl Link {
             dcb.padded_until = start;
             dcb.update_fast_path();
         }
-        self.counters.max_backlog = self.counters.max_backlog.max(clear_at.since(now));
+        self.max_backlog = self.max_backlog.max(clear_at.since(now));
         self.busy_until = clear_at + send_time;
         self.held_bytes += u64::from(ip_len);
         handle.arrive = sent + self.delay;
@@ -517,12 +516,13 @@ impl Link {
     ) -> Result<bool, Cause> {
         let ip_len = u32::from(handle.ip_len());
         let (wire_bytes, send_time) = (self.wire_bytes(ip_len), self.send_time(ip_len));
+        let framing = self.framing();
         let q = self.queues.as_deref_mut().expect("the port has DCB");
         let (queues, dcb, sent_at) =
             q.single_class().expect("a port with only rate limits has one class");
         let (backlog, idle) = (queues.backlog(), *sent_at == Time::NEVER);
         let rest = if idle { now } else { *sent_at };
-        let mut clear_at = rest + transmission_time(backlog, self.framing, self.ps_per_byte_q16);
+        let mut clear_at = rest + transmission_time(backlog, framing, self.ps_per_byte_q16);
         if idle && backlog.packets > 0 {
             clear_at = clear_at.max(now.next()); // the packet waits: the queue must admit it
         }
@@ -535,7 +535,7 @@ impl Link {
             DcbAdmission::Admitted { mark } => mark,
             DcbAdmission::Dropped(cause) => return Err(cause),
         };
-        self.counters.max_backlog = self.counters.max_backlog.max(clear_at.since(now));
+        self.max_backlog = self.max_backlog.max(clear_at.since(now));
         self.busy_until = clear_at + send_time;
         let flows = queues.queue(priority).flows.as_deref();
         let flow = flows.and_then(|flows| Some((flows, flows.index_of(handle.dst().0)?)));

@@ -163,7 +163,7 @@ impl Link {
         let update_wake_time = if before.sent_at == Time::NEVER { now } else { before.sent_at };
         let backlog = before.backlog();
         let clear_at =
-            update_wake_time + transmission_time(backlog, self.framing, self.ps_per_byte_q16);
+            update_wake_time + transmission_time(backlog, self.framing(), self.ps_per_byte_q16);
         let clear_at = if before.sent_at == Time::NEVER && backlog.packets > 0 {
             clear_at.max(now.next()) // paused: the packet waits, and the queue must admit it
         } else {
@@ -184,7 +184,7 @@ impl Link {
         if mark {
             self.mark(now, handle.slot(), handle.identity(), pool);
         }
-        self.counters.max_backlog = self.counters.max_backlog.max(clear_at.since(now));
+        self.max_backlog = self.max_backlog.max(clear_at.since(now));
         self.busy_until = clear_at + send_time;
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Fabric {
             return Some(handle.slot());
         }
         let now = key.time();
-        let next_link = self.next_link(now, to, link, &handle);
+        let next_link = self.next_link(now, to, link, handle.words());
         if self.links.get(next_link as usize).is_none() {
             self.end_without_link(now, next_link, link, handle);
             return None;

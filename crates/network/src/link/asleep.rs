@@ -119,9 +119,9 @@ impl Link {
     /// Adds the transmission of a packet in the buffer of the link layer to `busy_until`. The
     /// longest waiting time in the queue does not change, since this packet bypasses the queue.
     fn extend_below_queue(&mut self, now: Time, handle: &PacketHandle) {
-        let longest = self.counters.max_backlog;
+        let longest = self.max_backlog;
         self.extend_backlog(now, self.send_time(u32::from(handle.ip_len())));
-        self.counters.max_backlog = longest;
+        self.max_backlog = longest;
     }
 
     /// Applies the queue discipline to a packet that bypasses its empty queue, at a port that fixes
@@ -181,7 +181,7 @@ impl Link {
             if clear_at <= now {
                 lpi.send(now);
             }
-            return self.schedule_counted(now, &handle);
+            return self.schedule_counted(now, handle.words());
         }
         let one = Backlog { packets: 1, bytes: u64::from(handle.ip_len()) };
         let held = held.and(one);
@@ -194,10 +194,10 @@ impl Link {
         if planned.is_some() && ready < before {
             self.advance_held(before.since(ready));
         }
-        let longest = self.counters.max_backlog;
-        let outcome = self.schedule_counted(now, &handle);
+        let longest = self.max_backlog;
+        let outcome = self.schedule_counted(now, handle.words());
         if bypasses {
-            self.counters.max_backlog = longest; // the packet bypasses the queue
+            self.max_backlog = longest; // the packet bypasses the queue
         }
         let moved = self.started == 0 && ready < before;
         if moved { Outcome::Sooner(self.next_key(now)) } else { outcome }

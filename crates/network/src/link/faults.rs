@@ -13,6 +13,7 @@ impl Link {
     /// the number `number` of the link.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
+        self.choose_arrival_path();
         self.fault_state = Some(Box::new(FaultState {
             own_ps_per_byte_q16: self.ps_per_byte_q16,
             failures: 0,
@@ -195,14 +196,14 @@ impl Link {
     /// corresponds to another queue length in bytes.
     fn keep_longest(&mut self) {
         let (wait, bytes) = self.longest();
-        self.counters.max_backlog = Span::ZERO;
+        self.max_backlog = Span::ZERO;
         self.faults().longest = (wait, bytes);
     }
 
     /// Returns the longest time that a packet of this port waited for earlier packets, and the
     /// largest number of bytes on the link for which a packet waited.
     pub fn longest(&self) -> (Span, u64) {
-        let wait = self.counters.max_backlog;
+        let wait = self.max_backlog;
         let bytes = (u128::from(wait.0) << 16) / u128::from(self.ps_per_byte_q16.max(1));
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let before = self.fault_state.as_ref().map_or((Span::ZERO, 0), |f| f.longest);
@@ -306,7 +307,8 @@ mod tests {
             self.run_until(Key::new(at, Class::Arrival));
             let slot = self.pool.insert(packet);
             self.log.queues.push(self.link.queue(at));
-            match self.link.enqueue(at, &PacketHandle::new(slot, packet), &mut self.pool) {
+            let handle = PacketHandle::new(slot, packet);
+            match self.link.enqueue(at, handle.words(), &mut self.pool) {
                 Outcome::Dropped(cause) => self.log.lost.push((at, slot, cause)),
                 Outcome::Queued => {}
                 Outcome::LeftToFabric => unreachable!("there is no DCB here"),

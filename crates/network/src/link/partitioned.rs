@@ -33,6 +33,7 @@ impl Link {
         // counted for each arrival.
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
         self.tracks_started = true;
+        self.choose_arrival_path();
         let sees_all = self.queue.sees_all();
         self.partitioned = Some(Box::new(Partitioned { sees_all, ..Partitioned::default() }));
     }
@@ -52,7 +53,7 @@ impl Link {
         pool: &mut PacketPool,
     ) -> Outcome {
         self.leave_to_fabric(false);
-        let outcome = self.enqueue(now, handle, pool);
+        let outcome = self.enqueue(now, handle.words(), pool);
         self.leave_to_fabric(true);
         outcome
     }
@@ -69,6 +70,7 @@ impl Link {
     /// owns. Packets then arrive without additional random delay.
     pub(crate) fn only_arrives(&mut self) {
         self.jitter = Span::ZERO;
+        self.choose_arrival_path();
     }
 
     /// Enqueues a packet whose next node is in this part of the partitioned fabric. Arrivals in
@@ -82,7 +84,7 @@ impl Link {
     ) -> Outcome {
         match self.admit(now, &handle, pool) {
             Some(cause) => Outcome::Dropped(cause),
-            None => self.schedule_departure(now, &handle),
+            None => self.schedule_departure(now, handle.words()),
         }
     }
 
@@ -175,7 +177,7 @@ impl Link {
     /// fabric before `now`; with `at_now`, also packets that arrive at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
-        let (framing, min_frame) = (u32::from(self.framing), u32::from(self.min_frame));
+        let (framing, min_frame) = (u32::from(self.framing()), u32::from(self.min_frame));
         let Some(partitioned) = &mut self.partitioned else { return };
         while let Some(&handle) = partitioned.departed.get(0)
             && (handle.arrive < now || (at_now && handle.arrive == now))
@@ -264,10 +266,10 @@ mod tests {
             let slot = pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet);
             let outcome = match (link.partitioned.is_some(), crosses(number)) {
-                (false, false) => link.enqueue(at, &handle, &mut pool),
+                (false, false) => link.enqueue(at, handle.words(), &mut pool),
                 (false, true) => {
                     link.leave_to_fabric(true);
-                    assert_eq!(link.enqueue(at, &handle, &mut pool), Outcome::LeftToFabric);
+                    assert_eq!(link.enqueue(at, handle.words(), &mut pool), Outcome::LeftToFabric);
                     let outcome = link.enqueue_left(at, &handle, &mut pool);
                     link.leave_to_fabric(false);
                     outcome
@@ -335,7 +337,7 @@ mod tests {
                 (one.packets, one.bytes, one.trail),
                 (parts.packets, parts.bytes, parts.trail)
             );
-            assert_eq!(one.max_backlog, parts.max_backlog);
+            assert_eq!(whole.max_backlog, partitioned.max_backlog);
             assert_eq!(
                 (whole.lost(), whole.held_bytes),
                 (partitioned.lost(), partitioned.held_bytes)

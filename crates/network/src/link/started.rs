@@ -14,7 +14,7 @@
 //! of the ring has started. Code that reads queues or losses calls [`Link::settle`] first.
 
 use super::port_queues::Admission;
-use super::{Link, Outcome, PacketHandle};
+use super::{Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline, Head, Plan};
@@ -52,13 +52,13 @@ impl Link {
     pub(super) fn enqueue_counted(
         &mut self,
         now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
         if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, handle);
+            return self.schedule_departure(now, packet);
         }
-        self.enqueue_counted_slow(now, handle, pool)
+        self.enqueue_counted_slow(now, packet, pool)
     }
 
     #[inline(always)]
@@ -71,18 +71,18 @@ impl Link {
     fn enqueue_counted_slow(
         &mut self,
         now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
         self.resync_red();
         if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, handle);
+            return self.schedule_departure(now, packet);
         }
-        let backlog = self.update_started(now);
-        if let Some(cause) = self.apply_aqm(now, handle, backlog, self.busy_until, pool) {
+        let (handle, backlog) = (packet.arriving(Time::NEVER), self.update_started(now));
+        if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
             return Outcome::Dropped(cause);
         }
-        let outcome = self.schedule_counted(now, handle);
+        let outcome = self.schedule_counted(now, packet);
         self.try_red_fast_path();
         outcome
     }
@@ -90,11 +90,11 @@ impl Link {
     /// Fixes the departure of an admitted packet at a port that counts the packets whose
     /// transmission has started.
     #[inline]
-    pub(super) fn schedule_counted(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
+    pub(super) fn schedule_counted(&mut self, now: Time, packet: PacketWords) -> Outcome {
         if self.next_start == Time::NEVER {
             self.next_start = self.busy_until.max(now);
         }
-        self.schedule_departure(now, handle)
+        self.schedule_departure(now, packet)
     }
 
     /// Enqueues a packet at a lazy port (departures are decided at dequeue).
@@ -176,7 +176,7 @@ impl Link {
         if let Some((flows, dropped)) = q.flow_queues() {
             if idle && self.deferred_drops.is_none() {
                 flows.pass(&handle);
-                return self.schedule_departure(now, &handle);
+                return self.schedule_departure(now, handle.words());
             }
             flows.push(handle.arriving(now), idle, dropped);
         } else {
@@ -355,6 +355,7 @@ impl Link {
             return;
         }
         self.tracks_started = true;
+        self.choose_arrival_path();
         self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |handle| self.start_of(handle));
     }
 
@@ -383,6 +384,7 @@ impl Link {
             }
         }
         self.tracks_started = false;
+        self.choose_arrival_path();
         (self.started, self.started_bytes, self.next_start) = (0, 0, Time::NEVER);
         self.red_fast_path = Some(path);
     }

@@ -38,11 +38,11 @@ const SET: u64 = size_of::<Group>() as u64;
 pub struct Table {
     /// Number of columns, see [`Columns`].
     pub columns: u32,
-    /// Entries by switch × column or, if `directions` is set, by direction.
+    /// Entries by switch × column; empty if they are stored by direction.
     entries: Vec<u32>,
-    /// Numbers of directions if entries are stored by direction; `None` if entries are stored by
-    /// switch × column.
-    directions: Option<Box<Directions>>,
+    /// Entries by direction, with the numbers of directions; `None` if entries are stored by switch
+    /// × column.
+    by_direction: Option<Box<(Directions, Vec<u32>)>>,
     /// Entries that differ from the entry of their direction because cables are down, by switch and
     /// column.
     changed: BTreeMap<(u32, u32), u32>,
@@ -130,7 +130,7 @@ fn has_directions(regular: &Regular) -> bool {
 
 impl Table {
     fn new(Sets { groups, members, .. }: Sets, columns: u32, entries: Vec<u32>) -> Table {
-        Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
+        Table { columns, entries, by_direction: None, changed: BTreeMap::new(), groups, members }
     }
 
     /// Computes the table of shortest paths over usable cables; `usable` returns whether the cable
@@ -181,9 +181,8 @@ impl Table {
                 changes.find(&down, columns, &entries, &mut sets)
             }
         };
-        let mut table = Table::new(sets, columns, entries);
-        (table.directions, table.changed) = (Some(Box::new(directions)), changed);
-        table
+        let by_direction = Some(Box::new((directions, entries)));
+        Table { by_direction, changed, ..Table::new(sets, columns, Vec::new()) }
     }
 
     /// Expands the entries from switch × direction to switch × column; columns are edge switches.
@@ -194,27 +193,29 @@ impl Table {
             entries.extend((0..self.columns).map(|column| *self.entry(switch, column)));
         }
         self.entries = entries;
-        self.directions = None;
+        self.by_direction = None;
         self.changed = BTreeMap::new();
     }
 
     /// Returns the next hop of a switch for the edge switch of column `column`, as a table entry.
     #[inline(always)]
     pub fn entry(&self, switch: u32, column: u32) -> &u32 {
-        match &self.directions {
-            None => &self.entries[switch as usize * self.columns as usize + column as usize],
-            Some(directions) => self.entry_by_direction(directions, switch, column),
+        match self.entries.get(switch as usize * self.columns as usize + column as usize) {
+            Some(entry) => entry,
+            None => self.entry_by_direction(switch, column),
         }
     }
 
     #[inline(never)]
-    fn entry_by_direction(&self, directions: &Directions, switch: u32, column: u32) -> &u32 {
+    fn entry_by_direction(&self, switch: u32, column: u32) -> &u32 {
+        let by_direction = self.by_direction.as_deref();
+        let (directions, entries) = by_direction.expect("the table has no such switch or column");
         if !self.changed.is_empty()
             && let Some(entry) = self.changed.get(&(switch, column))
         {
             return entry;
         }
-        &self.entries[directions.cell(switch, column)]
+        &entries[directions.cell(switch, column)]
     }
 
     /// Returns the links of the set of equal ports to which the table entry `entry` refers.
@@ -329,7 +330,7 @@ mod tests {
         let expected = all_ports(&searched, graph.switches());
         assert_eq!(all_ports(&table, graph.switches()), expected, "{regular:?}");
         let laid_out = Table::build(graph, weights, usable);
-        assert!(table.directions.is_some() && laid_out.directions.is_none());
+        assert!(table.by_direction.is_some() && laid_out.by_direction.is_none());
         assert_eq!(all_ports(&laid_out, graph.switches()), expected, "{regular:?}");
         // Equal sets of a switch must be stored once, so that round robin covers all their packets.
         let named = laid_out.entries.iter().filter(|e| **e & GROUP_BIT != 0 && **e != NO_ROUTE);
