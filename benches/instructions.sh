@@ -51,6 +51,9 @@ run() {
         S1-linux) count modes python/eastwest/scenarios/s1-linux.toml packet 'workload.bulk.bytes=200 KB' ;;
         PFC+QCN) count s1 short pfc qcn ;;
         RED) count s1 short red ;;
+        CoDel) count s1 short codel ;;
+        FQ-CoDel) count s1 short fq-codel ;;
+        step-marking) count s1 short step ;;
         RoCE-ring) count modes "$scratch/ring.toml" packet ;;
         *) echo "no such case: $1" >&2 && return 2 ;;
     esac
