@@ -2,7 +2,8 @@
 
     python papers/kernel_tcp/measured/derive_gigabit.py FOLDER
 
-The folder has the files that ../lab/measure.py wrote. ``gigabit_runs.csv.gz`` has a row for each run.
+The folder has the files that ../lab/measure.py wrote. ``gigabit_runs.csv.gz`` has a row for each
+number of each run.
 ``gigabit_flows.csv`` and ``gigabit_reads.csv`` have the numbers that the claims compare, over runs.
 ``gigabit_lateness.csv`` tells how late packets left the switch in user space at each rate.
 """
