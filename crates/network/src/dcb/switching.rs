@@ -127,7 +127,12 @@ impl Fabric {
         };
         if port.on_wire.len() == 1 {
             let next = port.next_key(now);
-            events.set_sooner(link, next);
+            match port.precommitted() {
+                0 => events.set_sooner(link, next),
+                // A PAUSE frame is in transmission. The event at its end may be pending although no
+                // pause is in force any more.
+                _ => events.set(link, next),
+            }
         }
         if is_due {
             self.sample_fast_path(now, link, &handle, priority, events);
