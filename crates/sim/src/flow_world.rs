@@ -22,8 +22,8 @@ use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 
-/// Number of events between two calls of the caller of the run ([`ApproximateRun::run`]). The number is
-/// small because one event may change the rates of all flows.
+/// Number of events between two calls of the caller of the run ([`ApproximateRun::run`]). The number
+/// is small because one event may change the rates of all flows.
 const EVENTS_PER_CHECK: u64 = 1 << 4;
 /// Minimum simulated time between two computations of the rates of flows: about one round trip.
 const LEAST_PACE: Span = Span::from_us(20);
@@ -31,7 +31,8 @@ const LEAST_PACE: Span = Span::from_us(20);
 /// computations take longer with many flows in a large fabric.
 const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 
-/// A run in flow mode, on one thread: a simulated data centre with rates of flows instead of packets.
+/// A run in flow mode, on one thread: a simulated data centre with rates of flows instead of
+/// packets.
 pub struct FlowWorld {
     /// Workloads, routes and records. Flow mode does not use the packets and transport timers of
     /// this state.
