@@ -1,6 +1,7 @@
 //! Settings of the replay of an MPI program.
 
 use super::collective::Algorithms;
+use super::groups::Groups;
 use super::trace::Program;
 use eastwest_types::{ClassId, HostId, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct MpiConfig {
     /// Program to replay: source of the records (actions) of its ranks.
     pub program: Program,
+    /// Groups of ranks that the program defines ([`check`](super::check::check) returns them).
+    pub groups: Groups,
     /// Host of each rank, by rank number.
     pub hosts: Vec<HostId>,
     /// Floating-point operations that a core executes per second.

@@ -1,6 +1,7 @@
 //! Transfer of MPI messages: eager or with rendezvous, over the network or through memory.
 
-use super::matching::{Message, Of, Request, WORLD, Wanted, first_message, first_receive};
+use super::matching::{Message, Of, Request, Wanted, first_message, first_receive, is_own};
+use super::rank::Doing;
 use super::replay::Mpi;
 use crate::protocol::{Action, Parcel};
 use eastwest_types::name::Name;
@@ -31,10 +32,11 @@ fn part_of(tag: u64) -> (u32, Part) {
 }
 
 impl Mpi {
-    /// Schedules a wake-up of a rank at the time `at`.
-    pub(super) fn wake_rank(&mut self, at: Time, rank: u32, out: &mut Vec<Action>) {
+    /// Schedules the end of the computation of a node of a rank for the time `at`.
+    pub(super) fn wake_node(&mut self, at: Time, (rank, node): (u32, u32), out: &mut Vec<Action>) {
         self.pending += 1;
-        out.push(Action::Wake { at, token: u64::from(rank) << 1 });
+        // a program has fewer than 2^31 ranks
+        out.push(Action::Wake { at, token: (u64::from(rank) << 32 | u64::from(node)) << 1 });
     }
 
     pub(super) fn woken(
@@ -46,7 +48,9 @@ impl Mpi {
         if token & 1 == 1 {
             return self.arrived(now, token >> 1, out);
         }
-        self.ready.push_back((token >> 1) as u32);
+        let (rank, node) = ((token >> 33) as u32, (token >> 1) as u32);
+        self.ranks[rank as usize].task(node).doing = Doing::Waiting(0);
+        self.ready.push_back((rank, Some(node)));
         Ok(())
     }
 
@@ -63,13 +67,12 @@ impl Mpi {
         out: &mut Vec<Action>,
     ) -> Option<u32> {
         let r = &mut self.ranks[from as usize];
-        let counted = if communicator == WORLD { &mut r.sent } else { &mut r.sent_in_collectives };
+        let counted = if is_own(communicator) { &mut r.sent } else { &mut r.sent_in_collectives };
         counted.0 += 1;
         counted.1 += bytes;
         let asks = bytes > self.config.eager_limit;
         let of = Of::Send { to, tag, bytes };
-        let send = asks
-            .then(|| self.requests.add(Request { rank: from, of, done: false, awaited: false }));
+        let send = asks.then(|| self.requests.add(Request::new(from, of)));
         let message = Message {
             from,
             to,
@@ -98,7 +101,7 @@ impl Mpi {
         out: &mut Vec<Action>,
     ) -> Result<u32, String> {
         let of = Of::Receive(wanted, None);
-        let request = self.requests.add(Request { rank, of, done: false, awaited: false });
+        let request = self.requests.add(Request::new(rank, of));
         let unexpected = &mut self.ranks[rank as usize].unexpected;
         match first_message(unexpected, &self.messages, &wanted) {
             Some(slot) => self.meet(now, slot, request, out)?,

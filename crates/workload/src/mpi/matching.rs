@@ -54,9 +54,17 @@ impl<T> Slots<T> {
     }
 }
 
-/// Number of the communicator of the program's own sends and receives; each collective call has a
-/// separate communicator.
-pub(super) const WORLD: u64 = 0;
+/// Returns the communicator of the messages of a collective call in a group: its number in the
+/// group, from 1. The program's own sends and receives in the group have the number 0.
+pub(super) fn communicator(group: u32, collective: u32) -> u64 {
+    u64::from(group) << 32 | u64::from(collective)
+}
+
+/// Returns whether the messages of a communicator are the program's own sends and receives; if not,
+/// they are those of a collective call.
+pub(super) fn is_own(communicator: u64) -> bool {
+    communicator & 0xffff_ffff == 0
+}
 
 /// Properties of the messages that a receive accepts: communicator, source, tag, size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -76,7 +84,7 @@ impl Wanted {
     }
 }
 
-/// Kind of a request of a rank: receive or send.
+/// Kind of a request of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Of {
     /// A receive; the second value is the source and tag of the matched message, `None` before the
@@ -84,17 +92,28 @@ pub(super) enum Of {
     Receive(Wanted, Option<(u32, i64)>),
     /// A send with rendezvous.
     Send { to: u32, tag: i64, bytes: u64 },
+    /// A non-blocking collective call.
+    Collective {
+        #[serde(with = "eastwest_types::name")]
+        name: Name,
+    },
 }
 
-/// A request of a rank: a receive or a send with rendezvous.
+/// A request of a rank: a receive, a send with rendezvous or a non-blocking collective call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub rank: u32,
     pub of: Of,
     /// Whether the request is complete.
     pub done: bool,
-    /// Whether the rank waits for the request; such a request is removed when it is complete.
-    pub awaited: bool,
+    /// Node of the rank that waits for the request; such a request is removed when it is complete.
+    pub awaited: Option<u32>,
+}
+
+impl Request {
+    pub fn new(rank: u32, of: Of) -> Request {
+        Request { rank, of, done: false, awaited: None }
+    }
 }
 
 /// An MPI message in progress, or an MPI message that has arrived and is not matched yet.
@@ -124,7 +143,7 @@ pub(super) fn first_receive(
 ) -> Option<u32> {
     let takes = |request: &u32| match requests.get(*request).of {
         Of::Receive(wanted, _) => wanted.takes(message),
-        Of::Send { .. } => false,
+        Of::Send { .. } | Of::Collective { .. } => false,
     };
     let at = posted.iter().position(takes)?;
     posted.remove(at)

@@ -28,13 +28,14 @@ pub mod check;
 pub mod collective;
 mod config;
 mod engine;
+mod execute;
+pub mod groups;
 mod matching;
 mod placement;
 mod rank;
 pub mod record;
 mod replay;
 mod report;
-mod steps;
 mod trace;
 
 pub use config::MpiConfig;

@@ -22,6 +22,7 @@ use eastwest_workload::mpi::collective::{
     Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy,
     ReduceScatterBy, ScanBy,
 };
+use eastwest_workload::mpi::groups::Groups;
 use eastwest_workload::mpi::{MpiConfig, Placement, Program, TraceFile, place};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,7 @@ pub fn replay(
             s.resolve_as("trace", FileName(resolved).show());
             if let Some(settings) = &mut settings {
                 settings.records = summary.records;
+                settings.groups = summary.groups;
             }
             finish(s, ground, settings?, program)
         }
@@ -164,6 +166,7 @@ struct Settings {
     frame: Option<u16>,
     algorithms: Algorithms,
     records: u64,
+    groups: Groups,
     class: ClassId,
 }
 
@@ -230,6 +233,7 @@ fn settings(
         frame,
         algorithms,
         records: 0,
+        groups: Groups::default(),
         class,
     })
 }
@@ -458,6 +462,7 @@ fn finish(
     match placed {
         Ok(hosts) => Some(MpiConfig {
             program,
+            groups: settings.groups,
             hosts,
             flops_per_s: settings.flops_per_s,
             compute_scale: settings.compute_scale,
