@@ -509,3 +509,12 @@ fn messages_take_processor_time_at_both_ends() {
     let spent = |rank: usize, activity| sequence.ranks[rank].spent[activity as usize];
     assert_eq!(spent(0, Activity::Send), Span::from_us(5));
 }
+
+#[test]
+fn a_waitall_in_a_graph_separates_the_nodes_before_it_from_those_after_it() {
+    let graph = "graph; compute 1e5 after; compute 3e5 after on 1; waitall; compute 1e5 after; \
+                 send 1 0 1 6 after ~3";
+    let run = run("fence", &[graph, "recv 0 0 1 6"]);
+    assert_eq!(only(&run).sent, at(300.0));
+    assert_eq!(finished(&run, 0), at(400.0));
+}
