@@ -92,7 +92,7 @@ impl Program {
     /// Returns whether a trace file of the program defines groups.
     pub(super) fn has_groups(&self) -> Result<bool, Trouble> {
         let ranks = self.ranks();
-        let defines_any = |file: &TraceFile| Lines::new(file, 0, ranks).any(|line| defines(line));
+        let defines_any = |file: &TraceFile| Lines::new(file, 0, ranks).any(defines);
         match self {
             Program::Files(files) => {
                 for file in files {
