@@ -5,8 +5,8 @@ each file, or each folder of rank files. It counts the records of the sample by 
 (``trace_counts``), and compares this with the imported records and the account. A sample is
 *accounted for* if imported and reported records are as many as were counted, for each kind of
 record. Where the import refuses a change of meaning, its reason is shown and the sample is imported
-again with ``lossy``. ``--write`` puts the table into docs/validation/trace-accounts.md. Exit code 1
-where a sample is not accounted for.
+again with ``lossy``. Traces of MPI programs also run on a small star. ``--write`` puts both tables
+into docs/validation/trace-accounts.md. Exit code 1 where a sample is not accounted for.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import eastwest as ew
 import trace_counts
 from eastwest.errors import InputError
 from eastwest.observe.take import import_spans
@@ -33,6 +34,7 @@ from trace_counts import Part
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation" / "trace-accounts.md"
 MARK = "<!-- table by tools/check_traces.py -->"
+RUNS_MARK = "<!-- runs by tools/check_traces.py -->"
 #: Files that are not samples of traces, and folders with some samples and other files.
 _PAPERS = re.compile(r"LICENSE|NOTICE|README|SOURCES|MANIFEST|\._|hostfile")
 _OTHERS = re.compile(
@@ -54,6 +56,8 @@ class Row:
     reader: str
     parts: list[Part]
     refused: str = ""
+    #: Cells of the table of runs, for a trace of an MPI program that was imported.
+    ran: list[str] = field(default_factory=list)
 
     @property
     def wrong(self) -> list[Part]:
@@ -130,6 +134,43 @@ def _unpack(path: Path, name: str, into: Path) -> Iterator[tuple[str, list[Path]
                 yield f"{name}:{base}", [file]
 
 
+#: Scenario of the runs: as many hosts as ranks, at least two.
+_STAR = """schema = 1
+[fabric]
+kind = "star"
+hosts = {hosts}
+host_rate = "10 Gbit/s"
+[[workload]]
+kind = "mpi"
+name = "app"
+trace = "{trace}"
+"""
+
+
+def run(files: list[Path], out: Path, lossy: bool) -> list[str]:
+    """Import and run a trace of an MPI program; return its cells of the table of runs.
+
+    A trace of Chakra of one rank is repeated on two ranks.
+    """
+    repeated = len(files) == 1 and mpi.find(files) == "chakra"
+    taken = mpi.import_mpi(files, out, ranks=2 if repeated else None, force=True, lossy=lossy)
+    ranks, calls = taken.about["ranks"], taken.about["calls"]
+    scenario = out.with_suffix(".toml")
+    scenario.write_text(_STAR.format(hosts=max(2, ranks), trace=out.name), "utf-8")
+    try:
+        done = ew.run(scenario, out=out.with_suffix(".run"), force=True).summary["mpi"]
+    except ew.RunError as error:
+        return [str(ranks), "", "", "", f"refused: {error}"]
+    records = sum(number for call, number in calls.items() if call != "graph")
+    return [
+        f"{ranks}{' (one, repeated)' if repeated else ''}{' with --lossy' if lossy else ''}",
+        f"{records:,}{' nodes' if 'graph' in calls else ' calls'}",
+        f"{done['messages']['count']:,}",
+        f"{done['messages']['bytes']:,}",
+        f"{done['runtime_s']:.6f}",
+    ]
+
+
 Taker = Callable[[list[Path], Path, bool], tuple[str, list[Part]]]
 
 
@@ -175,7 +216,9 @@ def check(sample: str, files: list[Path], out: Path) -> Row:
     """Import a sample, count its records and return the result."""
     taker = _taker(files)
     try:
-        return Row(sample, *taker(files, out, False))
+        row = Row(sample, *taker(files, out, False))
+        row.ran = run(files, out, False) if taker is _take_mpi else []
+        return row
     except InputError as error:
         refused = str(error)
         for file in files:
@@ -184,7 +227,9 @@ def check(sample: str, files: list[Path], out: Path) -> Row:
         return Row(sample, "", [], refused)
     reason = refused.partition("; with --lossy")[0]
     try:
-        return Row(sample, *taker(files, out, True), reason)
+        row = Row(sample, *taker(files, out, True), reason)
+        row.ran = run(files, out, True) if taker is _take_mpi else []
+        return row
     except InputError as error:
         return Row(sample, "", [], f"{reason}; with --lossy: {error}")
 
@@ -199,12 +244,22 @@ def rows(data: Path) -> list[Row]:
         ]
 
 
+RUNS_HEAD = ["sample", "ranks", "records", "messages", "bytes", "time in s"]
 HEAD = ["sample", "reader", "counted", "imported", "in the account", "verdict"]
 
 
 def table(found: list[Row]) -> str:
     """Return the results as a table in Markdown."""
-    lines = [HEAD, ["---"] * len(HEAD), *(row.cells() for row in found)]
+    return _lines(HEAD, [row.cells() for row in found])
+
+
+def runs(found: list[Row]) -> str:
+    """Return the runs of traces of MPI programs as a table in Markdown."""
+    return _lines(RUNS_HEAD, [[f"`{row.sample}`", *row.ran] for row in found if row.ran])
+
+
+def _lines(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 
 
@@ -221,10 +276,14 @@ def main() -> int:
     found = rows(arguments.data)
     text = table(found)
     print(text)
+    print(runs(found))
     if arguments.write:
         day = datetime.date.fromisoformat(arguments.write)
-        before, _, _ = PAGE.read_text("utf-8").partition(MARK)
-        PAGE.write_text(f"{before}{MARK}\n\nRecorded on {day}.\n\n{text}", "utf-8")
+        before, _, rest = PAGE.read_text("utf-8").partition(MARK)
+        _, _, between = rest.partition("\n## ")
+        title = f"{between.partition(RUNS_MARK)[0]}{RUNS_MARK}"
+        page = f"{before}{MARK}\n\nRecorded on {day}.\n\n{text}\n## {title}\n\n{runs(found)}"
+        PAGE.write_text(page, "utf-8")
     wrong = [row for row in found if row.wrong]
     refused = sum(bool(row.refused and not row.parts) for row in found)
     print(f"{len(found)} samples: {refused} refused, {len(wrong)} not accounted for")

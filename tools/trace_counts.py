@@ -150,6 +150,7 @@ _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "barrier", "scan", "exscan",
 )  # fmt: skip
+_IN_BACKGROUND = tuple(f"i{call}" for call in _COLLECTIVES)
 
 
 def _chakra(files: list[Path], about: dict[str, Any]) -> list[Part]:
@@ -163,13 +164,14 @@ def _chakra(files: list[Path], about: dict[str, Any]) -> list[Part]:
     calls = about["calls"]
     launches = told(about, "call that launches a collective")
     lost = told(about, "a collective", kinds=("changed",))
-    computing = about["records"] - sum(kinds[kind] for kind in (5, 6, 7))
+    unsent = told(about, "a send", "a message without", kinds=("changed",))
+    # Each node is a record; nodes that communicate and cannot be replayed compute, too.
+    computing = calls.get("compute", 0) - launches - lost - unsent
     others = sum(number for kind, number in kinds.items() if kind not in {5, 6, 7})
     return [
         Part("nodes of computing", others, computing),
         Part("collectives", kinds[7], _sum(calls, _COLLECTIVES), launches + lost),
-        Part("sends", kinds[5], calls.get("send", 0), told(about, "a send", "a message without")),
-        Part("receives", kinds[6], calls.get("recv", 0)),
+        Part("messages", kinds[5] + kinds[6], _sum(calls, ("send", "recv")), unsent),
     ]
 
 
@@ -223,13 +225,15 @@ def _dimemas(files: list[Path], about: dict[str, Any]) -> list[Part]:
                 names.get(name, name) for name in re.findall(r'"([^"]*)" *\{ *[^\s]', line)
             )
     calls = about["calls"]
+    # Waits for non-blocking operations, whose last field is 2.
+    waits = len(re.findall(r"^10:(?:[^:\n]*:){8}2 *$", text_of(files[0]), re.MULTILINE))
     known = sum(found[kind] for kind in ("1", "2", "3", "10"))
     events = sum(found[kind] for kind in ("20", "40", "41", "block begin", "block end"))
     return [
         Part("bursts", found["1"], calls.get("compute", 0)),
         Part("sends", found["2"], _sum(calls, ("send", "isend"))),
         Part("receives and waits", found["3"], _sum(calls, ("recv", "irecv", "wait"))),
-        Part("operations", found["10"], _sum(calls, _COLLECTIVES), told(about, "found ")),
+        Part("operations", found["10"] - waits, _sum(calls, _COLLECTIVES + _IN_BACKGROUND)),
         Part("events", events, 0, told(about, "event record")),
         Part(
             "definitions", sum(found.values()) - known - events, about["records"] - known - events
@@ -248,6 +252,8 @@ def _otf2(files: list[Path], about: dict[str, Any]) -> list[Part]:
             kinds["outside" if outside else type(event).__name__] += 1
     calls = about["calls"]
     taken = {"Enter", "Leave", "outside", "MpiSend", "MpiRecv", "MpiIsend", "MpiCollectiveEnd"}
+    begun = kinds["NonBlockingCollectiveRequest"]
+    taken |= {"NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"}
     others = sum(number for kind, number in kinds.items() if kind not in taken)
     sent = kinds["MpiSend"] + kinds["MpiIsend"]
     return [
@@ -255,6 +261,7 @@ def _otf2(files: list[Path], about: dict[str, Any]) -> list[Part]:
         Part("sends", sent, _sum(calls, ("send", "isend"))),
         Part("receives", kinds["MpiRecv"], calls.get("recv", 0)),
         Part("collectives", kinds["MpiCollectiveEnd"], _sum(calls, _COLLECTIVES)),
+        Part("non-blocking collectives", begun, _sum(calls, _IN_BACKGROUND)),
         Part("regions outside MPI", kinds["outside"], 0, told(about, "entry or exit")),
         Part("other events", others, 0, told(about, "event ")),
     ]

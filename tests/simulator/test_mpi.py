@@ -258,7 +258,11 @@ def test_both_forms_of_dimemas_are_one_trace_that_runs(tmp_path: Path) -> None:
         ("1:0:1:1.0", "only thread 0"),
         ("1:0:0:soon", "expected seconds"),
         ("10:0:0:99:0:0:0:1:1", "found operation 99"),
-        ("10:0:0:1:5:0:0:1:1", "communicator 5, which has 2 of 3 tasks"),
+        ("10:2:0:1:5:0:0:1:1", "task 2 is not in communicator 5"),
+        ("10:0:0:1:5:2:0:1:1", "the root, task 2, is not in communicator 5"),
+        ("10:0:0:0:5:0:0:1:1:4", "found kind 4 of an operation"),
+        ("d:1:5:2:1:0", "communicator 5 is defined twice"),
+        ("d:1:6:2:1:1", "lists a task twice"),
         ("what", "expected a record"),
     ],
 )
@@ -269,6 +273,38 @@ def test_damaged_dimemas_is_told_with_its_line(line: str, said: str, tmp_path: P
         import_mpi([file], tmp_path / "out")
     assert "x.dim:3" in str(raised.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_communicators_of_dimemas_become_groups(tmp_path: Path) -> None:
+    lines = [
+        *('#DIMEMAS:"x":1,0:4(1,1,1,1)', "d:1:1:4:0:1:2:3", "d:1:7:2:3:1"),
+        # tasks 1 and 3: a message, a broadcast whose root is marked, a sum in the background
+        *("2:1:0:3:-1:4096:7:7:0", "10:1:0:1:7:0:0:0:64", "10:1:0:11:7:0:0:8:8:0"),
+        *("1:1:0:0.001", "10:1:0:11:7:0:0:8:8:2", "10:1:0:0:1:0:0:0:0"),
+        *("3:3:0:1:-1:4096:7:7:0", "10:3:0:1:7:1:0:64:0", "10:3:0:11:7:0:0:8:8:0"),
+        *("10:3:0:11:7:0:0:8:8:2", "10:3:0:0:1:0:0:0:0"),
+        *("10:0:0:0:1:0:0:0:0", "10:2:0:0:1:0:0:0:0"),
+    ]
+    (tmp_path / "x.dim").write_text("\n".join(lines) + "\n")
+    import_mpi([tmp_path / "x.dim"], tmp_path / "out")
+    assert ranks(tmp_path / "out")[1].splitlines()[1:-1] == [
+        "1 group 1 3 1",
+        "1 send 0 7 4096 6 in 1",
+        "1 bcast 64 0 6 in 1",
+        "1 iallreduce 8 0 6 in 1",
+        "1 compute 1000000",
+        "1 waitall",
+        "1 barrier",
+    ]
+    (tmp_path / "s.toml").write_text(STAR.format(kind="mpi", more='trace = "out"'))
+    ew.run(tmp_path / "s.toml", out=tmp_path / "result")
+    (tmp_path / "x.dim").write_text("\n".join(lines).replace("7:1:0:64:0", "7:2:0:64:0") + "\n")
+    with pytest.raises(InputError, match=r"x\.dim:5: the tasks name different roots"):
+        import_mpi([tmp_path / "x.dim"], tmp_path / "no")
+    waits = "3:1:0:3:-1:4096:7:7:1\n10:1:0:11:7:0:0:8:8:2"
+    (tmp_path / "x.dim").write_text("\n".join(lines).replace("10:1:0:11:7:0:0:8:8:2", waits) + "\n")
+    with pytest.raises(InputError, match="wait for a non-blocking operation while other requests"):
+        import_mpi([tmp_path / "x.dim"], tmp_path / "no")
 
 
 def wire(number: int, value: int | bytes) -> bytes:
@@ -303,27 +339,142 @@ def chakra(*nodes: tuple[int, int, int, list[int], dict[str, int]]) -> bytes:
     return b"".join(varint(len(message)) + message for message in whole)
 
 
-def test_chakra_puts_nodes_in_the_order_of_what_they_need(tmp_path: Path) -> None:
-    # Two computations overlap, then all ranks compute a sum; the processor's call that launches it
-    # has no size.
+def test_chakra_nodes_are_nodes_of_a_graph_with_their_streams(tmp_path: Path) -> None:
+    # A thread of the processor launches a kernel and a collective, which overlaps with a second
+    # kernel; the last kernel needs both.
     graph = chakra(
-        (4, 7, 90, [2, 3], {"comm_type": 0, "comm_size": 4096}),
-        (2, 4, 300, [], {}),
-        (3, 4, 200, [], {}),
-        (5, 7, 10, [4], {"is_cpu_op": 1}),
-        (6, 5, 0, [5], {"comm_dst": 1, "comm_size": 12, "comm_tag": 3}),
+        (9, 4, 5, [4, 5], {"stream": 7}),
+        (1, 4, 30, [], {"is_cpu_op": 1, "tid": 2}),
+        (2, 7, 10, [1], {"is_cpu_op": 1, "tid": 2}),
+        (3, 4, 100, [1], {"stream": 7}),
+        (4, 7, 90, [2, 3], {"comm_type": 0, "comm_size": 4096, "stream": 20}),
+        (5, 4, 1000, [3], {"stream": 7}),
+        (6, 7, 0, [2], {"comm_type": 9, "stream": 20}),
+        (7, 5, 0, [3], {"comm_dst": 1, "comm_size": 12, "comm_tag": 3}),
     )
     (tmp_path / "t.0.et").write_bytes(graph)
-    (tmp_path / "t.1.et").write_bytes(chakra((1, 6, 0, [], {"comm_src": 0, "comm_tag": 3})))
+    (tmp_path / "t.1.et").write_bytes(
+        chakra(
+            (1, 6, 0, [], {"comm_src": 0, "comm_tag": 3}),
+            (2, 7, 0, [], {"comm_type": 0, "comm_size": 4096}),
+            (3, 7, 0, [2], {"comm_type": 9}),
+        )
+    )
     import_mpi([tmp_path / "t.1.et", tmp_path / "t.0.et"], tmp_path / "out")
     first, second = ranks(tmp_path / "out")
-    calls = ["compute 300000", "allreduce 4096 0 6", "compute 10000", "send 1 3 12 6"]
-    assert first.splitlines() == ["0 init", *(f"0 {call}" for call in calls), "0 finalize"]
-    assert "1 recv 0 3 0 6" in second
+    assert first.splitlines() == [
+        "0 graph",
+        "0 compute 30000",
+        "0 compute 10000 after 0",
+        "0 compute 100000 after 0 on 1",
+        "0 allreduce 4096 0 6 after 1 2 on 2",
+        "0 compute 1000000 after 2 on 1",
+        "0 barrier after 1 3 on 2",
+        "0 send 1 3 12 6 after 2",
+        "0 compute 5000 after 3 4 on 1",
+    ]
+    assert second.splitlines()[1:3] == ["1 recv 0 3 0 6", "1 allreduce 4096 0 6"]
+    (tmp_path / "s.toml").write_text(STAR.format(kind="mpi", more='trace = "out"'))
+    result = ew.run(tmp_path / "s.toml", out=tmp_path / "result")
+    # The communication ends long before the kernel of 1 ms with which it overlaps.
+    assert result.summary["mpi"]["runtime_s"] == pytest.approx(1.135e-3, abs=1e-9)
     made = json.dumps({"workload_graph": [{"Id": 1, "NodeType": 4, "runtime": 5, "data_deps": []}]})
     (tmp_path / "t.json").write_text(made)
     about = import_mpi([tmp_path / "t.json"], tmp_path / "alike", ranks=3).about
     assert (about["source"], about["ranks"], about["calls"]["compute"]) == ("chakra", 3, 3)
+
+
+def sums(*groups: dict[str, Any]) -> str:
+    """Return a Chakra trace in JSON: one sum of 4 KiB after the other, with these attributes."""
+    nodes = [
+        {"Id": at, "NodeType": 7, "data_deps": [at - 1] if at else [], **SUM, **group}
+        for at, group in enumerate(groups)
+    ]
+    return json.dumps({"workload_graph": nodes})
+
+
+SUM = {"comm_type": 0, "comm_size": 4096}
+#: How traces of four ranks name the pairs 0, 1 and 2, 3, for each rank.
+PAIRS: dict[str, list[dict[str, Any]]] = {
+    "listed": [{"pg_ranks": [0, 1]}] * 2 + [{"pg_ranks": [2, 3]}] * 2,
+    "named": [{"pg_name": "1"}] * 2 + [{"pg_name": "2"}] * 2,
+    "dimensions": [{"involved_dim": [True, False], "group_size": 2}] * 4,
+    "described": [{"pg_name": "pair"}] * 4,
+}
+
+
+@pytest.mark.parametrize("form", PAIRS)
+def test_chakra_groups_become_groups_of_ranks(form: str, tmp_path: Path) -> None:
+    files = [tmp_path / f"t.{rank}.json" for rank in range(4)]
+    for rank, file in enumerate(files):
+        file.write_text(sums(PAIRS[form][rank], {}))
+        if form == "described":
+            pair = [rank // 2 * 2, rank // 2 * 2 + 1]
+            text = json.dumps([{"pg_name": "pair", "ranks": pair}, {"pg_name": "0", "ranks": []}])
+            made = json.loads(file.read_text())
+            described = {"Id": 7, "NodeType": 1, "Name": "## process_group:init ##"}
+            made["workload_graph"].append({**described, "inputs": {"values": [text]}})
+            file.write_text(json.dumps(made))
+    if form == "named":
+        files.append(tmp_path / "groups.json")
+        files[-1].write_text('{"1": [0, 1], "2": [2, 3]}')
+    import_mpi(files, tmp_path / "out")
+    rows = [text.splitlines()[1:4] for text in ranks(tmp_path / "out")]
+    assert rows[0] == ["0 group 1 0 1", "0 allreduce 4096 0 6 in 1", "0 allreduce 4096 0 6 after 1"]
+    assert rows[3] == ["3 group 2 2 3", "3 allreduce 4096 0 6 in 2", "3 allreduce 4096 0 6 after 1"]
+    (tmp_path / "s.toml").write_text(STAR.format(kind="mpi", more='trace = "out"'))
+    result = ew.run(tmp_path / "s.toml", out=tmp_path / "result")
+    if form == "named":
+        files[-1].write_text('{"1": [0, 0]}')
+        with pytest.raises(InputError, match="expected a list of different ranks"):
+            import_mpi(files, tmp_path / "no")
+    # A pair exchanges two messages; all four ranks need two rounds.
+    assert result.summary["mpi"]["messages"]["count"] == 2 * 2 + 2 * 4
+
+
+def test_ranks_of_chakra_may_all_send_before_they_receive(tmp_path: Path) -> None:
+    files = [tmp_path / f"t.{rank}.et" for rank in range(3)]
+    for rank, file in enumerate(files):
+        after, before = (rank + 1) % 3, (rank - 1) % 3
+        send = {"comm_dst": after, "comm_size": 1 << 20, "comm_tag": 0}
+        received = (2, 6, 0, [1], {"comm_src": before, "comm_tag": 0})
+        file.write_bytes(chakra((1, 5, 0, [], send), received, (3, 4, 5, [2], {})))
+    import_mpi(files, tmp_path / "out")
+    assert "0 recv 2 0 0 6 after ~0" in ranks(tmp_path / "out")[0]
+    (tmp_path / "s.toml").write_text(STAR.format(kind="mpi", more='trace = "out"'))
+    assert ew.run(tmp_path / "s.toml", out=tmp_path / "r").summary["mpi"]["messages"]["count"] == 3
+
+
+def test_one_chakra_trace_of_all_ranks_gives_groups_of_its_form(tmp_path: Path) -> None:
+    for members, expected in (([0, 2], "3 group 2 1 3"), ([2, 3], "3 group 2 2 3")):
+        (tmp_path / "t.json").write_text(sums({"pg_ranks": members}))
+        import_mpi([tmp_path / "t.json"], tmp_path / "out", ranks=4, force=True)
+        assert ranks(tmp_path / "out")[3].splitlines()[1] == expected
+    (tmp_path / "t.json").write_text(sums({"pg_ranks": [0, 1, 3]}))
+    with pytest.raises(InputError, match="whose form does not give the other groups"):
+        import_mpi([tmp_path / "t.json"], tmp_path / "no", ranks=4)
+
+
+def test_a_trace_of_pytorch_before_its_conversion_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"schema": "1.0.2-chakra.0.0.4", "nodes": [{"id": 1}]}')
+    with pytest.raises(InputError, match="convert it with chakra_converter"):
+        import_mpi([tmp_path / "t.json"], tmp_path / "no")
+
+
+def test_control_dependencies_count_unless_they_form_loops(tmp_path: Path) -> None:
+    def made(control: list[int]) -> list[str]:
+        nodes = [
+            {"Id": 1, "NodeType": 4, "runtime": 5, "ctrl_deps": control},
+            {"Id": 2, "NodeType": 4, "runtime": 5, "data_deps": [1], "ctrl_deps": [9]},
+            {"Id": 3, "NodeType": 4, "runtime": 5, "ctrl_deps": [2]},
+        ]
+        (tmp_path / "t.json").write_text(json.dumps({"workload_graph": nodes}))
+        about = import_mpi([tmp_path / "t.json"], tmp_path / "out", force=True).about
+        assert about["noted"][0]["count"] == (3 if control else 1)
+        return ranks(tmp_path / "out")[0].splitlines()[1:]
+
+    assert made([]) == ["0 compute 5000", "0 compute 5000 after 0", "0 compute 5000 after 1"]
+    assert made([2]) == ["0 compute 5000", "0 compute 5000 after 0", "0 compute 5000"]
 
 
 def test_chakra_in_a_circle_or_cut_off_is_refused(tmp_path: Path) -> None:
@@ -377,7 +528,12 @@ def event(kind: str, time: int, **values: Any) -> Any:
 def test_otf2_events_become_calls(tmp_path: Path) -> None:
     groups = [Thing(name="rank 0"), Thing(name="rank 1")]
     here, there = (Thing(group=group) for group in groups)
-    world = SimpleNamespace(group=SimpleNamespace(members=[here, there]))
+    world = Thing(group=SimpleNamespace(members=[here, there]))
+    turned = Thing(group=SimpleNamespace(members=[there, here]))
+    sides = {"groupA": SimpleNamespace(members=[here])}
+    sides["groupB"] = SimpleNamespace(members=[there])
+    between = type("InterComm", (Thing,), sides)(group=world.group)
+    across = {"communicator": between, "receiver": 0, "msg_tag": 7, "msg_length": 5}
 
     def inside(name: str, begin: int, *events: Any) -> list[Any]:
         region = SimpleNamespace(name=name)
@@ -392,6 +548,7 @@ def test_otf2_events_become_calls(tmp_path: Path) -> None:
 
     ends = {"communicator": world, "root": 1, "size_sent": 8, "size_received": 8}
     bcast = event("MpiCollectiveEnd", 0, collective_op="CollectiveOp.BCAST", **ends)
+    later = {**ends, "communicator": turned, "collective_op": "ALLREDUCE", "request_id": 6}
     events = [
         *inside("MPI_Init", 0),
         *inside("MPI_Isend", 110, sent("MpiIsend", receiver=1, request_id=4)),
@@ -400,15 +557,18 @@ def test_otf2_events_become_calls(tmp_path: Path) -> None:
         *inside("MPI_Wait", 210, sent("MpiIrecv", sender=1, request_id=5)),
         *inside("MPI_Sendrecv", 220, sent("MpiSend", receiver=1), sent("MpiRecv", sender=1)),
         *inside("MPI_Bcast", 230, bcast),
+        *inside("MPI_Iallreduce", 240, event("NonBlockingCollectiveRequest", 0, request_id=6)),
+        *inside("MPI_Wait", 260, event("NonBlockingCollectiveComplete", 0, **later)),
+        *inside("MPI_Send", 270, event("MpiSend", 0, **across)),
     ]
     stream = SimpleNamespace(
         timer_resolution=1000,
-        definitions=SimpleNamespace(locations=[here, there]),
+        definitions=SimpleNamespace(locations=[here, there], comms=[world, turned]),
         events=[(here, each) for each in events],
     )
     with RankFiles(tmp_path / "out") as into:
-        receives = otf2._Reading("t", stream, into).receives()
-        assert otf2._Reading("t", stream, into).all(receives) == 2
+        posted = otf2._Reading("t", stream, into).operations()
+        assert otf2._Reading("t", stream, into).all(posted) == 2
         into.finish(2, {})
     assert ranks(tmp_path / "out")[0].splitlines() == [
         "0 init",
@@ -422,8 +582,69 @@ def test_otf2_events_become_calls(tmp_path: Path) -> None:
         "0 recv 1 7 64 6",
         "0 wait 0 1 7",
         "0 bcast 8 1 6",
+        "0 group 1 1 0",
+        "0 iallreduce 8 0 6 in 1",
+        "0 compute 10000000",
+        "0 waitall",
+        "0 send 1 7 5 6",
         "0 finalize",
     ]
+
+
+def test_communicators_of_otf2_become_groups(tmp_path: Path) -> None:
+    """Two pairs of ranks, written by the library."""
+    library: Any = otf2.library()
+    kinds, paradigm = library.definitions.GroupType, library.Paradigm.MPI
+    operations = library.CollectiveOp
+    with library.writer.open(str(tmp_path / "t"), timer_resolution=10**6) as written:
+        known = written.definitions
+        node = known.system_tree_node("node")
+        places = [
+            known.location(
+                str(rank), group=known.location_group(str(rank), system_tree_parent=node)
+            )
+            for rank in range(4)
+        ]
+        known.group("", group_type=kinds.COMM_LOCATIONS, paradigm=paradigm, members=places)
+
+        def communicator(name: str, *members: int) -> Any:
+            listed = [places[rank] for rank in members]
+            about = {"group_type": kinds.COMM_GROUP, "paradigm": paradigm}
+            return known.comm(name, group=known.group(name, members=listed, **about))
+
+        communicator("world", 0, 1, 2, 3)
+        pairs = [communicator("first", 0, 1), communicator("second", 3, 2)]
+        for rank, place in enumerate(places):
+            own, writer = pairs[rank // 2], written.event_writer_from_location(place)
+            calls: dict[str, list[tuple[Any, ...]]] = {
+                "MPI_Iallreduce": [("non_blocking_collective_request", 77)],
+                "MPI_Sendrecv": [("mpi_send", 1, own, 5, 64), ("mpi_recv", 0, own, 5, 64)],
+                "MPI_Wait": [
+                    ("non_blocking_collective_complete", operations.ALLREDUCE, own, 0, 8, 8, 77)
+                ],
+                "MPI_Bcast": [("mpi_collective_end", operations.BCAST, own, 1, 0, 64)],
+            }
+            calls["MPI_Sendrecv"] = [calls["MPI_Sendrecv"][rank in {1, 2}]]
+            for at, (name, events) in enumerate(calls.items()):
+                region = known.region(name, paradigm=paradigm)
+                writer.enter(20 * at, region)
+                for event_name, *values in events:
+                    getattr(writer, event_name)(20 * at + 1, *values)
+                writer.leave(20 * at + 10, region)
+    import_mpi([tmp_path / "t" / "traces.otf2"], tmp_path / "out")
+    assert ranks(tmp_path / "out")[3].splitlines()[1:-1] == [
+        "3 group 2 3 2",
+        "3 iallreduce 8 0 6 in 2",
+        "3 compute 10000",
+        "3 isend 1 5 64 6 in 2",
+        "3 wait 3 2 5",
+        "3 compute 10000",
+        "3 waitall",
+        "3 compute 10000",
+        "3 bcast 64 1 6 in 2",
+    ]
+    (tmp_path / "s.toml").write_text(STAR.format(kind="mpi", more='trace = "out"'))
+    assert ew.run(tmp_path / "s.toml", out=tmp_path / "r").summary["mpi"]["ranks"] == 4
 
 
 def test_time_independent_traces_come_in_many_wrappings(tmp_path: Path) -> None:
@@ -454,6 +675,26 @@ def test_time_independent_traces_come_in_many_wrappings(tmp_path: Path) -> None:
     shutil.copy(folder / "actions0.txt", tmp_path / "rank1.txt")
     with pytest.raises(InputError, match="the line is of rank 0, but the file belongs to rank 1"):
         import_mpi([tmp_path / "rank1.txt", folder / "actions0.txt"], tmp_path / "wrong")
+
+
+def test_groups_and_graphs_are_imported_unchanged(tmp_path: Path) -> None:
+    lines = [
+        *("graph", "group 1 1 0", "compute 5 after 0 on 3 priority -2"),
+        *("reduce 8 0 1 6 in 1 after 1", "reduce 8 0 0 6 after ~1 2 priority -1"),
+    ]
+    text = "".join(f"{rank} {line}\n" for rank in range(2) for line in lines)
+    (tmp_path / "all.txt").write_text(text)
+    about = import_mpi([tmp_path / "all.txt"], tmp_path / "out").about
+    assert "".join(ranks(tmp_path / "out")) == text
+    assert (about["records"], about["noted"]) == (10, [])
+    split = "0 comm_split 1 0 0\n0 barrier in 1\n1 comm_split 1 1 0\n1 comm_dup 2 in 1\n"
+    (tmp_path / "all.txt").write_text(split)
+    import_mpi([tmp_path / "all.txt"], tmp_path / "split")
+    assert "".join(ranks(tmp_path / "split")) == split
+    for line, said in (("1 barrier in 2", "the group 2"), ("x barrier in 1", "found 'x barrier")):
+        (tmp_path / "all.txt").write_text(f"{text}{line}\n")
+        with pytest.raises(InputError, match=said):
+            import_mpi([tmp_path / "all.txt"], tmp_path / "no", source_format="ti")
 
 
 def test_operations_that_were_not_measured_are_told(tmp_path: Path) -> None:

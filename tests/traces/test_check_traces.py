@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import check_traces
 import flow_exports
 from eastwest.account import Account
 from eastwest.traces import hadoop
+from eastwest.traces.mpi.form import FORMATS
 from project_paths import ROOT
 
 #: Folders of samples, and the least number of them that a reader must accept.
@@ -31,6 +33,7 @@ def test_every_sample_is_accounted_for(folder: str, least: int) -> None:
     taken = [row for row in rows if row.parts]
     assert len(taken) >= least
     assert all(sum(part.counted for part in row.parts) > 0 for row in taken)
+    assert all(float(row.ran[-1]) > 0 for row in taken if row.reader in FORMATS)
     assert all(row.refused for row in rows if not row.parts)
 
 
@@ -53,6 +56,25 @@ def test_captures_of_packets_are_accounted_for(tmp_path: Path, form: str, order:
     (row,) = check_traces.rows(tmp_path)
     assert (row.reader, row.verdict) == ("pcap", "accounted for")
     assert row.parts[0].counted == 3
+
+
+def test_every_node_of_a_graph_is_a_record(tmp_path: Path) -> None:
+    kinds: list[dict[str, Any]] = [
+        *({"NodeType": kind, "runtime": 7} for kind in (1, 2, 3, 4)),
+        {"NodeType": 7, "is_cpu_op": True, "runtime": 7},
+        *({"NodeType": 7, "comm_type": 0, "comm_size": 8, "pg_ranks": [0, 1]} for _ in range(2)),
+        *({"NodeType": 7, "comm_type": 9, "pg_name": name} for name in ("0", "1")),
+        *({"NodeType": kind} for kind in (5, 6, 7, 77)),
+    ]
+    nodes = [{"Id": at, "data_deps": [], **kind} for at, kind in enumerate(kinds)]
+    (tmp_path / "t.0.json").write_text(json.dumps({"workload_graph": nodes}))
+    (row,) = check_traces.rows(tmp_path)
+    assert [(part.kind, part.counted, part.imported, part.told) for part in row.parts] == [
+        ("nodes of computing", 5, 5, 0),
+        ("collectives", 6, 2, 4),
+        ("messages", 2, 0, 2),
+    ]
+    assert row.ran[:2] == ["2 (one, repeated) with --lossy", "26 nodes"]
 
 
 def test_what_a_change_of_meaning_refuses_is_counted_again(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 //! that the import accepts exactly the records that a run accepts.
 
 use eastwest_workload::mpi::check::check;
-use eastwest_workload::mpi::record::{Record, parse};
+use eastwest_workload::mpi::record::{Record, parse_to_copy};
 use eastwest_workload::mpi::{Program, TraceFile};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ type Wrong = (String, String, Option<&'static str>);
 /// python/eastwest/_core.pyi.
 #[pyfunction]
 pub fn mpi_record(line: &[u8], ranks: u32, element: u64) -> (Option<Said>, Option<Wrong>) {
-    match parse(line, ranks, element) {
+    match parse_to_copy(line, ranks, element) {
         Ok(None) => (None, None),
         Ok(Some((rank, Record::Init { element }))) => (Some((rank, element)), None),
         Ok(Some((rank, _))) => (Some((rank, element)), None),

@@ -3,6 +3,7 @@
 
 use eastwest_workload::mpi::cg::CgConfig;
 use eastwest_workload::mpi::check::{Summary, check};
+use eastwest_workload::mpi::groups::Groups;
 use eastwest_workload::mpi::record::Record;
 use eastwest_workload::mpi::{Program, TraceFile};
 use flate2::read::GzDecoder;
@@ -59,7 +60,8 @@ impl Unpacked {
 
 /// Returns the records of a rank, without computations.
 fn calls(program: &Program, rank: u32) -> Vec<Record> {
-    let all = program.records(rank).map(|record| record.expect("a good trace"));
+    let groups = Groups::default();
+    let all = program.nodes(rank, &groups).map(|node| node.expect("a good trace").record);
     all.filter(|record| !matches!(record, Record::Compute { .. })).collect()
 }
 

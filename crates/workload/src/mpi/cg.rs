@@ -168,7 +168,7 @@ impl Cg {
     }
 
     fn collective(&mut self, call: Call) {
-        self.made.push_back(Record::Collective(Box::new(call)));
+        self.made.push_back(Record::Collective { call: Box::new(call), blocking: true });
     }
 
     /// Generates the records of a matrix–vector product: computation of the rank's part, vector sum

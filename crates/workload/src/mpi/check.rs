@@ -2,7 +2,8 @@
 //! with receives.
 
 use super::config::MpiConfig;
-use super::record::Record;
+use super::groups::Groups;
+use super::record::{Need, Record};
 use super::trace::{Program, TraceFile, Trouble};
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ const MOST_TROUBLES: usize = 10;
 const MOST_STREAMS: usize = 1_000_000;
 
 /// Numbers of records, messages, bytes and collective calls of a whole MPI program.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Summary {
     /// Number of records of all ranks.
     pub records: u64,
@@ -23,17 +24,22 @@ pub struct Summary {
     pub bytes: u64,
     /// Number of collective calls of all ranks.
     pub collectives: u64,
+    /// Groups that the program defines.
+    pub groups: Groups,
 }
 
 /// Reads all records of a program. Returns their counts, or errors: invalid records (the first one
-/// of each rank), or streams of messages with different numbers of sends and receives. At most
-/// `MOST_TROUBLES` errors are returned.
+/// of each rank), contradicting groups, dependencies on nodes that do not exist, or streams of
+/// messages with different numbers of sends and receives. At most `MOST_TROUBLES` errors are
+/// returned.
 pub fn check(program: &Program) -> Result<Summary, Vec<String>> {
-    let mut all = Summary::default();
+    let groups = Groups::of(program).map_err(|message| vec![message])?;
+    let mut all = Summary { groups, ..Summary::default() };
     let mut troubles: Vec<String> = Vec::new();
     let mut weighed = Some(BTreeMap::new());
+    let mut needed = Needed { nodes: Vec::new(), largest: BTreeMap::new() };
     for rank in 0..program.ranks() {
-        if let Err(trouble) = read(program, rank, &mut all, &mut weighed) {
+        if let Err(trouble) = read(program, rank, &mut all, &mut weighed, &mut needed) {
             troubles.push(trouble.to_string());
             if troubles.len() == MOST_TROUBLES {
                 break;
@@ -41,35 +47,78 @@ pub fn check(program: &Program) -> Result<Summary, Vec<String>> {
         }
     }
     if troubles.is_empty() {
+        troubles.extend(needed.missing().take(MOST_TROUBLES));
+    }
+    if troubles.is_empty() {
         troubles.extend(weighed.iter().flat_map(unbalanced).take(MOST_TROUBLES));
     }
     if troubles.is_empty() { Ok(all) } else { Err(troubles) }
 }
 
-/// Number of sends minus number of receives of each stream (source, destination, tag).
-type Weighed = BTreeMap<(u32, u32, i64), i64>;
+/// Number of sends minus number of receives of each stream (group, source, destination, tag).
+type Weighed = BTreeMap<(u32, u32, u32, i64), i64>;
+
+/// Nodes of other ranks for which nodes wait.
+struct Needed {
+    /// Number of nodes of each rank.
+    nodes: Vec<u32>,
+    /// Largest number of a node of each rank for which a node of another rank waits, and this rank.
+    largest: BTreeMap<u32, (u32, u32)>,
+}
+
+impl Needed {
+    fn add(&mut self, rank: u32, needs: &[Need]) {
+        for need in needs.iter().filter(|need| need.rank != rank) {
+            let largest = self.largest.entry(need.rank).or_insert((need.node, rank));
+            *largest = (*largest).max((need.node, rank));
+        }
+    }
+
+    fn missing(&self) -> impl Iterator<Item = String> {
+        let is_missing =
+            |rank: u32, node: u32| self.nodes.get(rank as usize).is_none_or(|&nodes| node >= nodes);
+        let missing =
+            self.largest.iter().filter(move |&(&rank, &(node, _))| is_missing(rank, node));
+        missing.map(|(rank, (node, by))| {
+            format!(
+                "a node of rank {by} waits for node {node} of rank {rank}, which does not exist"
+            )
+        })
+    }
+}
 
 fn read(
     program: &Program,
     rank: u32,
     all: &mut Summary,
     weighed: &mut Option<Weighed>,
+    needed: &mut Needed,
 ) -> Result<(), Trouble> {
     let mut source = program.source(rank);
-    while let Some(record) = source.next()? {
+    let mut nodes = 0;
+    while let Some(node) = source.next(&all.groups)? {
         all.records += 1;
-        let stream = match record {
+        nodes += 1;
+        needed.add(rank, &node.needs);
+        let group = all.groups.find(rank, node.group).map_or(0, |member| member.group);
+        let in_world = |other: u32| match all.groups.members(group) {
+            Some(members) => members[other as usize],
+            None => other,
+        };
+        let stream = match node.record {
             Record::Send { to, tag, bytes, .. } => {
                 all.messages += 1;
                 all.bytes = all.bytes.saturating_add(bytes);
-                Some(((rank, to, tag), 1))
+                Some(((group, rank, in_world(to), tag), 1))
             }
-            Record::Recv { from: Some(from), tag: Some(tag), .. } => Some(((from, rank, tag), -1)),
+            Record::Recv { from: Some(from), tag: Some(tag), .. } => {
+                Some(((group, in_world(from), rank, tag), -1))
+            }
             Record::Recv { .. } => {
                 *weighed = None; // a receive from any rank or with any tag has no single stream
                 None
             }
-            Record::Collective(_) => {
+            Record::Collective { .. } => {
                 all.collectives += 1;
                 None
             }
@@ -82,11 +131,12 @@ fn read(
             }
         }
     }
+    needed.nodes.push(nodes);
     Ok(())
 }
 
 fn unbalanced(streams: &Weighed) -> impl Iterator<Item = String> {
-    streams.iter().filter(|(_, count)| **count != 0).map(|((from, to, tag), count)| {
+    streams.iter().filter(|(_, count)| **count != 0).map(|((_, from, to, tag), count)| {
         let (more, fewer, who) = match *count > 0 {
             true => ("sends", "receives", "messages are never received"),
             false => ("receives", "sends", "receives never complete"),

@@ -1,6 +1,7 @@
 //! Settings of the replay of an MPI program.
 
 use super::collective::Algorithms;
+use super::groups::Groups;
 use super::trace::Program;
 use eastwest_types::{ClassId, HostId, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct MpiConfig {
     /// Program to replay: source of the records (actions) of its ranks.
     pub program: Program,
+    /// Groups of ranks that the program defines ([`check`](super::check::check) returns them).
+    pub groups: Groups,
     /// Host of each rank, by rank number.
     pub hosts: Vec<HostId>,
     /// Floating-point operations that a core executes per second.
@@ -21,6 +24,11 @@ pub struct MpiConfig {
     pub eager_limit: u64,
     /// Bytes of the envelope that is sent with each message (MPI header).
     pub envelope: u32,
+    /// Processor time of the sender for each message of the program, before the message is sent: the
+    /// parameter o of LogP (Culler et al. 1993). In a graph it occupies stream 0.
+    pub send_overhead: Span,
+    /// Processor time of the receiver for each message of the program, after its arrival.
+    pub receive_overhead: Span,
     /// Latency of a message between two ranks on one host.
     pub local_latency: Span,
     /// Memory bandwidth for messages between two ranks on one host.

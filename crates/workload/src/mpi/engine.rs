@@ -1,6 +1,6 @@
 //! Transfer of MPI messages: eager or with rendezvous, over the network or through memory.
 
-use super::matching::{Message, Of, Request, WORLD, Wanted, first_message, first_receive};
+use super::matching::{Message, Of, Request, Wanted, is_own};
 use super::replay::Mpi;
 use crate::protocol::{Action, Parcel};
 use eastwest_types::name::Name;
@@ -31,10 +31,11 @@ fn part_of(tag: u64) -> (u32, Part) {
 }
 
 impl Mpi {
-    /// Schedules a wake-up of a rank at the time `at`.
-    pub(super) fn wake_rank(&mut self, at: Time, rank: u32, out: &mut Vec<Action>) {
+    /// Schedules the end of the computation of a node of a rank for the time `at`.
+    pub(super) fn wake_node(&mut self, at: Time, (rank, node): (u32, u32), out: &mut Vec<Action>) {
         self.pending += 1;
-        out.push(Action::Wake { at, token: u64::from(rank) << 1 });
+        // a program has fewer than 2^31 ranks
+        out.push(Action::Wake { at, token: (u64::from(rank) << 32 | u64::from(node)) << 1 });
     }
 
     pub(super) fn woken(
@@ -46,8 +47,8 @@ impl Mpi {
         if token & 1 == 1 {
             return self.arrived(now, token >> 1, out);
         }
-        self.ready.push_back((token >> 1) as u32);
-        Ok(())
+        let (rank, node) = ((token >> 33) as u32, (token >> 1) as u32);
+        self.computed(now, (rank, node), out)
     }
 
     /// Executes a send of `bytes` bytes from the rank `from` to the rank `to`, in a communicator
@@ -63,13 +64,12 @@ impl Mpi {
         out: &mut Vec<Action>,
     ) -> Option<u32> {
         let r = &mut self.ranks[from as usize];
-        let counted = if communicator == WORLD { &mut r.sent } else { &mut r.sent_in_collectives };
+        let counted = if is_own(communicator) { &mut r.sent } else { &mut r.sent_in_collectives };
         counted.0 += 1;
         counted.1 += bytes;
         let asks = bytes > self.config.eager_limit;
         let of = Of::Send { to, tag, bytes };
-        let send = asks
-            .then(|| self.requests.add(Request { rank: from, of, done: false, awaited: false }));
+        let send = asks.then(|| self.requests.add(Request::new(from, of)));
         let message = Message {
             from,
             to,
@@ -98,11 +98,11 @@ impl Mpi {
         out: &mut Vec<Action>,
     ) -> Result<u32, String> {
         let of = Of::Receive(wanted, None);
-        let request = self.requests.add(Request { rank, of, done: false, awaited: false });
-        let unexpected = &mut self.ranks[rank as usize].unexpected;
-        match first_message(unexpected, &self.messages, &wanted) {
+        let request = self.requests.add(Request::new(rank, of));
+        let r = &mut self.ranks[rank as usize];
+        match r.unexpected.take(&wanted) {
             Some(slot) => self.meet(now, slot, request, out)?,
-            None => self.ranks[rank as usize].posted.push_back(request),
+            None => r.posted.add(request, &wanted),
         }
         Ok(request)
     }
@@ -179,10 +179,9 @@ impl Mpi {
                     message.arrived = now;
                 }
                 let to = &mut self.ranks[message.to as usize];
-                let found = first_receive(&mut to.posted, &self.requests, self.messages.get(slot));
-                match found {
+                match to.posted.take(&self.requests, message) {
                     Some(request) => self.meet(now, slot, request, out)?,
-                    None => to.unexpected.push_back(slot),
+                    None => to.unexpected.add(slot, message),
                 }
             }
         }

@@ -28,14 +28,16 @@ pub mod check;
 pub mod collective;
 mod config;
 mod engine;
+mod execute;
+pub mod groups;
 mod matching;
 mod placement;
 mod rank;
 pub mod record;
 mod replay;
 mod report;
-mod steps;
 mod trace;
+pub mod training;
 
 pub use config::MpiConfig;
 pub use placement::{Placement, local_ranks, place};

@@ -1,56 +1,130 @@
 //! State of a rank of a replayed MPI program.
 
 use super::collective::{Call, Kind};
+use super::matching::{Posted, Unexpected};
+use super::record::Record;
 use super::trace::Source;
 use eastwest_types::name::Name;
 use eastwest_types::{Activity, Span, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Present action of a rank of an MPI program.
+/// State of a node of a program that has been read and has not ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Doing {
-    /// The rank will execute its next record.
-    Next,
+    /// The node waits for other nodes or for its stream.
+    Nothing(Record),
     /// The rank sleeps or computes; includes the computation at the end of a collective call.
     Busy,
-    /// The rank waits until this number of requests is complete.
+    /// The processor prepares a message: the send follows.
+    Preparing(Record),
+    /// This number of messages has been received; the processor has not begun to take them in.
+    Received(u32),
+    /// The node waits until this number of requests is complete.
     Waiting(u32),
-    /// The rank is in a collective call: its number, the next step, and the number of unfinished
-    /// requests of the present step.
-    Collective { call: Box<Call>, number: u64, step: u32, open: u32 },
-    /// The rank has finished.
-    Through,
+    /// The rank is in a collective call: the next step, and the number of unfinished requests of
+    /// the present step.
+    Collective { call: Box<Call>, step: u32, open: u32 },
+}
+
+/// A node that waits for another node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Follower {
+    pub(super) rank: u32,
+    pub(super) node: u32,
+    /// Whether the follower waits for the start of the other node; otherwise for its end.
+    pub(super) start: bool,
+}
+
+/// A node of a rank from its reading to its end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub(super) doing: Doing,
+    /// Group of the node, and number of the rank in it.
+    pub(super) group: u32,
+    pub(super) own: u32,
+    /// Number of the collective call of the node in its group at this rank, from 1; 0 if the node is
+    /// no collective call.
+    pub(super) collective: u32,
+    /// Number of nodes for which the node still waits.
+    pub(super) needs: u32,
+    pub(super) followers: Vec<Follower>,
+    /// Stream that the node occupies from its start to its end.
+    pub(super) stream: Option<u16>,
+    /// Stream that the node occupies now.
+    pub(super) occupied: Option<u16>,
+    pub(super) priority: i32,
+    /// Whether later nodes are read after the end of the node.
+    pub(super) blocking: bool,
+    /// Number of messages that the processor takes in after their arrival.
+    pub(super) takes_in: u32,
+    /// Request of a non-blocking collective call, complete at the end of the node.
+    pub(super) request: Option<u32>,
+    /// Present activity of the rank in the node, such as computing or waiting; the time since
+    /// `since` counts for it.
+    pub(super) activity: Activity,
+    #[serde(with = "eastwest_types::name")]
+    pub(super) call: Name,
+    /// Time at which the present activity began.
+    pub(super) since: Time,
+}
+
+impl Task {
+    /// Returns whether the node has started: it waits neither for other nodes nor for its stream.
+    pub(super) fn has_started(&self) -> bool {
+        !matches!(self.doing, Doing::Nothing(_))
+    }
+
+    /// Starts an activity of the rank in the node at the time `now`.
+    pub(super) fn begin(&mut self, now: Time, activity: Activity, call: Name) {
+        (self.activity, self.call, self.since) = (activity, call, now);
+    }
+}
+
+/// Stream of a rank, such as a core or a queue of an accelerator: it executes one node at a time.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Stream {
+    pub(super) busy: bool,
+    /// Nodes that wait for the stream: priority, order of their readiness, number of the node.
+    pub(super) waiting: BTreeSet<(Reverse<i32>, u64, u32)>,
 }
 
 /// State of a rank of an MPI program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Rank {
     pub(super) source: Source,
-    pub(super) doing: Doing,
-    /// Present activity of the rank, such as computing or waiting; the time since `since` counts
-    /// for it.
-    pub(super) activity: Activity,
-    #[serde(with = "eastwest_types::name")]
-    pub(super) call: Name,
-    /// Time at which the present activity began.
-    pub(super) since: Time,
+    /// Number of the next node that will be read.
+    pub(super) next: u32,
+    /// Nodes that have been read and have not ended, by number.
+    pub(super) tasks: BTreeMap<u32, Task>,
+    /// Nodes that can start, in the order in which they became ready.
+    pub(super) startable: VecDeque<u32>,
+    /// Number of nodes in `tasks` after whose end the next node is read.
+    pub(super) blocking: u32,
+    /// Whether all nodes have been read.
+    pub(super) exhausted: bool,
+    /// Whether all nodes have ended.
+    pub(super) through: bool,
+    pub(super) streams: BTreeMap<u16, Stream>,
+    /// Streams whose node has ended at the present time.
+    pub(super) released: VecDeque<u16>,
+    /// Number of nodes that have waited for a stream.
+    pub(super) queued: u64,
     /// Requests of non-blocking calls that the program has not waited for, in the order of the
     /// calls.
     pub(super) open: VecDeque<u32>,
-    /// Posted receives that are not matched yet, in the order of posting.
-    pub(super) posted: VecDeque<u32>,
-    /// Arrived messages that are not matched yet, in the order of arrival.
-    pub(super) unexpected: VecDeque<u32>,
-    /// Number of collective calls that the rank has entered.
-    pub(super) collectives: u64,
+    pub(super) posted: Posted,
+    pub(super) unexpected: Unexpected,
+    /// Number of collective calls that the rank has read, by group.
+    pub(super) collectives: BTreeMap<u32, u32>,
     pub(super) spent: [Span; Activity::ALL.len()],
     pub(super) sent: (u64, u64),
     pub(super) sent_in_collectives: (u64, u64),
 }
 
 /// A collective call that some ranks have entered and not all ranks have left.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Meeting {
     pub(super) kind: Kind,
     pub(super) root: u32,
@@ -63,22 +137,27 @@ impl Rank {
     pub(super) fn new(source: Source) -> Rank {
         Rank {
             source,
-            doing: Doing::Next,
-            activity: Activity::Compute,
-            call: "init",
-            since: Time::ZERO,
+            next: 0,
+            tasks: BTreeMap::new(),
+            startable: VecDeque::new(),
+            blocking: 0,
+            exhausted: false,
+            through: false,
+            streams: BTreeMap::new(),
+            released: VecDeque::new(),
+            queued: 0,
             open: VecDeque::new(),
-            posted: VecDeque::new(),
-            unexpected: VecDeque::new(),
-            collectives: 0,
+            posted: Posted::new(),
+            unexpected: Unexpected::new(),
+            collectives: BTreeMap::new(),
             spent: [Span::ZERO; Activity::ALL.len()],
             sent: (0, 0),
             sent_in_collectives: (0, 0),
         }
     }
 
-    /// Starts an activity of the rank at the time `now`.
-    pub(super) fn begin(&mut self, now: Time, activity: Activity, call: Name) {
-        (self.activity, self.call, self.since) = (activity, call, now);
+    /// Returns the state of a node that has been read and has not ended.
+    pub(super) fn task(&mut self, node: u32) -> &mut Task {
+        self.tasks.get_mut(&node).expect("the node has not ended")
     }
 }

@@ -4,7 +4,7 @@
 use super::config::MpiConfig;
 use super::matching::{Message, Request, Slots};
 use super::placement::local_ranks;
-use super::rank::{Meeting, Rank};
+use super::rank::{Follower, Meeting, Rank};
 use crate::demand::Objections;
 use crate::protocol::{Action, Cluster, Event};
 use eastwest_types::{ConnId, Time};
@@ -28,10 +28,14 @@ pub struct Mpi {
     /// Arrival time of the last message between two ranks on one host, by (sender, receiver); keeps
     /// the messages in order.
     pub(super) local: BTreeMap<(u32, u32), Time>,
-    /// Collective calls that some ranks have entered and not all ranks have left, by number.
+    /// Collective calls that some ranks have entered and not all ranks have left, by communicator.
     pub(super) meetings: BTreeMap<u64, Meeting>,
-    /// Ranks that can continue at the present time.
-    pub(super) ready: VecDeque<u32>,
+    /// Nodes that wait for a node that its rank has not read yet, by rank and number of this node.
+    pub(super) early: BTreeMap<(u32, u32), Vec<Follower>>,
+    /// Number of nodes of graphs that have been read and have not ended.
+    pub(super) graph_nodes: u64,
+    /// Ranks that can continue at the present time, each with a node that can continue.
+    pub(super) ready: VecDeque<(u32, Option<u32>)>,
     /// Number of scheduled wake-ups plus number of messages in flight.
     pub(super) pending: u64,
     /// Number of ranks that have finished.
@@ -72,6 +76,8 @@ impl Mpi {
             conns: BTreeMap::new(),
             local: BTreeMap::new(),
             meetings: BTreeMap::new(),
+            early: BTreeMap::new(),
+            graph_nodes: 0,
             ready: VecDeque::new(),
             pending: 0,
             through: 0,
@@ -101,7 +107,7 @@ impl Mpi {
         }
         let happened = match event {
             Event::Begin => {
-                self.ready.extend(0..self.config.program.ranks());
+                self.ready.extend((0..self.config.program.ranks()).map(|rank| (rank, None)));
                 Ok(())
             }
             Event::Wake { token } => {
@@ -127,8 +133,8 @@ impl Mpi {
     /// Executes all ranks that can continue, and checks whether the program has ended or is in a
     /// deadlock.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> Result<(), String> {
-        while let Some(rank) = self.ready.pop_front() {
-            self.go_on(now, rank, out)?;
+        while let Some((rank, node)) = self.ready.pop_front() {
+            self.go_on(now, rank, node, out)?;
         }
         if self.pending > 0 {
             return Ok(());

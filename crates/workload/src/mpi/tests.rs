@@ -2,6 +2,7 @@
 
 use super::check::check;
 use super::collective::Algorithms;
+use super::groups::Groups;
 use super::*;
 use crate::ideal::{Ideal, cluster};
 use eastwest_engine::random::Stream;
@@ -46,12 +47,15 @@ impl Drop for Folder {
 fn config(program: Program) -> MpiConfig {
     let ranks = program.ranks();
     MpiConfig {
+        groups: Groups::of(&program).unwrap_or_default(),
         program,
         hosts: (0..ranks).map(HostId).collect(),
         flops_per_s: MpiConfig::FLOPS_PER_S,
         compute_scale: 1.0,
         eager_limit: MpiConfig::EAGER_LIMIT,
         envelope: MpiConfig::ENVELOPE,
+        send_overhead: Span::ZERO,
+        receive_overhead: Span::ZERO,
         local_latency: MpiConfig::LOCAL_LATENCY,
         local_rate: MpiConfig::LOCAL_RATE,
         frame: None,
@@ -250,7 +254,13 @@ fn a_check_names_all_files_with_trouble_and_weighs_sends_and_receives() {
     );
     assert!(wrong[1].contains("tag 8: there are 1 more receives than sends"), "{wrong:?}");
     let fine = check(&folder.program(&["send 1 7 3; barrier", "recv -1 7 1; barrier"]));
-    let expected = check::Summary { records: 4, messages: 1, bytes: 3, collectives: 2 };
+    let expected = check::Summary {
+        records: 4,
+        messages: 1,
+        bytes: 3,
+        collectives: 2,
+        groups: Groups::default(),
+    };
     assert_eq!(fine, Ok(expected));
 }
 
@@ -346,4 +356,198 @@ fn lines_without_end_are_refused() {
     let gone = TraceFile { name: "gone".into(), path: Path::new("/nonexistent").into() };
     let wrong = check(&Program::Files(vec![gone])).expect_err("no file");
     assert!(wrong[0].starts_with("gone: the file cannot be read from line 1"), "{wrong:?}");
+}
+
+#[test]
+fn collectives_of_groups_send_messages_only_among_their_ranks() {
+    // rows of two ranks and columns of three, as a grid of 3 × 2 ranks splits them
+    let calls: Vec<String> = (0..6)
+        .map(|rank| {
+            let (row, column) = (rank / 2, rank % 2);
+            format!(
+                "comm_split 1 {row} {column}; comm_split 2 {column} {row}; allreduce 8 0 in 1; \
+                 bcast 4 2 in 2; comm_dup 3 in 2; barrier in 3; send {} 5 9 in 1; recv {} 5 9 in 1",
+                1 - column,
+                1 - column
+            )
+        })
+        .collect();
+    let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+    let run = run("grid", &calls);
+    let pairs = |call: &str| {
+        let mut pairs: Vec<(u32, u32)> =
+            run.messages.iter().filter(|m| m.call == call).map(|m| (m.from, m.to)).collect();
+        pairs.sort_unstable();
+        pairs
+    };
+    assert_eq!(pairs("allreduce"), [(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4)]);
+    assert_eq!(pairs("send"), pairs("allreduce"), "partners are numbered in their group");
+    // the root of a column is its third rank: 4 and 5
+    let from: Vec<u32> = pairs("bcast").iter().map(|pair| pair.0).collect();
+    assert!(from.contains(&4) && from.contains(&5), "{from:?}");
+    assert!(pairs("barrier").iter().all(|(from, to)| from % 2 == to % 2));
+    assert_eq!(pairs("comm_split").len(), 2 * 6 * 5, "a ring of six ranks, twice");
+    assert_eq!(run.ranks[0].collectives, 6);
+}
+
+#[test]
+fn groups_that_contradict_each_other_are_refused() {
+    let folder = Folder::new("groups");
+    let wrong = |ranks: &[&str]| match check(&folder.program(ranks)) {
+        Ok(_) => panic!("accepted: {ranks:?}"),
+        Err(wrong) => wrong.join("; "),
+    };
+    let why = wrong(&["comm_split 1 0 0", "barrier"]);
+    assert!(why.contains("rank 1 takes part in fewer comm_split"), "{why}");
+    let why = wrong(&["comm_split 1 0 0", "comm_dup 1"]);
+    assert!(why.contains("rank 0 calls comm_split where rank 1 calls comm_dup"), "{why}");
+    let why = wrong(&["group 1 0 1; comm_dup 1 in 1", "group 1 0 1; comm_dup 2 in 1"]);
+    assert!(why.contains("rank 0 defines the group 1 twice"), "{why}");
+    let why = wrong(&["group 1 1", "barrier"]);
+    assert!(why.contains("rank 0 defines the group 1, which must have this rank"), "{why}");
+    let why = wrong(&["barrier in 1; group 1 0", "finalize"]);
+    assert!(
+        why.contains("rank-0.txt:1: found the group 1, expected the number of a group"),
+        "{why}"
+    );
+    let why = wrong(&["comm_dup 2 in 1", "finalize"]);
+    assert!(why.contains("rank 0 defines the group 2 from the group 1"), "{why}");
+    // a rank with a negative colour has no group
+    let why = wrong(&["comm_split 1 -1 0; barrier in 1", "comm_split 1 0 0"]);
+    assert!(why.contains("found the group 1"), "{why}");
+    let why = fails("kinds", &["group 1 0 1; barrier in 1", "group 1 0 1; bcast 1 in 1"]);
+    assert!(why.contains("in a group of 2 ranks is"), "{why}");
+}
+
+#[test]
+fn collectives_in_the_background_overlap_with_computation_until_a_waitall() {
+    let calls = "iallreduce 8 0; compute 1e5; waitall; compute 1e5";
+    let run = run("background", &[calls; 4]);
+    // two rounds of 50 µs during 100 µs of computation
+    assert_eq!(run.ended, at(200.0));
+    let why = fails("left", &["ibarrier; waitall", "compute 1"]);
+    assert!(why.contains("and in waitall for its non-blocking call barrier"), "{why}");
+}
+
+#[test]
+fn nodes_of_a_graph_start_when_their_dependencies_have_ended() {
+    // 0: 100 µs on stream 0; 1: a send after it, while 2 computes 300 µs on stream 0;
+    // 3: 50 µs on stream 1 from the start of node 2; 4: after all
+    let graph = "graph; compute 1e5 after; send 1 0 1000 after 0; compute 3e5 after 0; \
+                 compute 5e4 after ~2 on 1; compute 1e4 after 1 2 3";
+    let run = run("graph", &[graph, "recv 0 0 1000"]);
+    assert_eq!(only(&run).sent, at(100.0));
+    assert_eq!(finished(&run, 1), at(150.0));
+    assert_eq!(finished(&run, 0), at(410.0));
+    let computed: Vec<(Time, Time)> = run.states.iter().map(|s| (s.began, s.ended)).collect();
+    assert!(computed.contains(&(at(100.0), at(150.0))), "{computed:?}");
+}
+
+#[test]
+fn a_stream_executes_one_node_at_a_time_by_priority() {
+    let graph = "graph; compute 1e5 after; compute 1e5 after; compute 2e5 after priority 3; \
+                 compute 1e5 after on 1; send 1 0 1 6 after 2; send 1 1 1 6 after 1; \
+                 send 1 3 1 6 after 3";
+    let run = run("streams", &[graph, "irecv 0 0 1 6; irecv 0 1 1 6; irecv 0 3 1 6; waitall"]);
+    let sent = |tag| run.messages.iter().find(|m| m.tag == tag).expect("sent").sent;
+    assert_eq!(sent(0), at(300.0), "the priority decides after the first node");
+    assert_eq!(sent(1), at(400.0));
+    assert_eq!(sent(3), at(100.0), "another stream");
+}
+
+#[test]
+fn nodes_wait_for_nodes_of_other_ranks() {
+    let run = run(
+        "across",
+        &[
+            "graph; compute 1e5 after 1/1; compute 1e4 after ~1/0",
+            "graph; compute 2e5 after; compute 1e5 after 0",
+        ],
+    );
+    assert_eq!(finished(&run, 1), at(300.0));
+    assert_eq!(finished(&run, 0), at(400.0));
+    let folder = Folder::new("missing");
+    let wrong =
+        check(&folder.program(&["graph; compute 1 after 1/2", "compute 1"])).expect_err("2");
+    assert!(wrong[0].contains("rank 0 waits for node 2 of rank 1, which does not exist"));
+}
+
+#[test]
+fn a_deadlock_names_its_cycle() {
+    let why = fails(
+        "ring",
+        &["recv 1 0 1; send 2 0 1", "recv 2 0 1; send 0 0 1", "recv 0 0 1; send 1 0 1"],
+    );
+    assert!(
+        why.ends_with("the cycle of waiting ranks is rank 0 → rank 1 → rank 2 → rank 0"),
+        "{why}"
+    );
+    let why = fails("chain", &["recv 1 0 1", "recv 2 0 1", "compute 1"]);
+    assert!(!why.contains("cycle"), "{why}");
+    let why = fails("nodes", &["graph; compute 1 after 1/0", "graph; compute 1 after 0/0"]);
+    assert!(why.contains("rank 0 → rank 1 → rank 0"), "{why}");
+}
+
+#[test]
+fn messages_take_processor_time_at_both_ends() {
+    let folder = Folder::new("overhead");
+    let graph = "graph; send 1 0 1000 after; send 1 1 1000 after; compute 1e4 after 1";
+    let other = "graph; recv 0 0 1000 after; recv 0 1 1000 after; compute 1e5 after";
+    let overheads = |program| MpiConfig {
+        send_overhead: Span::from_us(5),
+        receive_overhead: Span::from_us(7),
+        ..config(program)
+    };
+    let run = play(overheads(folder.program(&[graph, other])));
+    assert_eq!(run.failed, None);
+    let sent: Vec<Time> = run.messages.iter().map(|m| m.sent).collect();
+    assert_eq!(sent, [at(5.0), at(10.0)], "one after the other");
+    assert_eq!(finished(&run, 0), at(20.0));
+    assert_eq!(finished(&run, 1), at(114.0), "the processor computes for 100 µs first");
+    let sequence = play(overheads(folder.program(&["send 1 0 1000", "recv 0 0 1000"])));
+    assert_eq!((finished(&sequence, 0), finished(&sequence, 1)), (at(5.0), at(62.0)));
+    let spent = |rank: usize, activity| sequence.ranks[rank].spent[activity as usize];
+    assert_eq!(spent(0, Activity::Send), Span::from_us(5));
+}
+
+#[test]
+fn a_waitall_in_a_graph_separates_the_nodes_before_it_from_those_after_it() {
+    let graph = "graph; compute 1e5 after; compute 3e5 after on 1; waitall; compute 1e5 after; \
+                 send 1 0 1 6 after ~3";
+    let run = run("fence", &[graph, "recv 0 0 1 6"]);
+    assert_eq!(only(&run).sent, at(300.0));
+    assert_eq!(finished(&run, 0), at(400.0));
+}
+
+#[test]
+fn a_pipeline_without_delay_takes_as_long_as_its_schedule() {
+    use super::training::TrainingConfig;
+    // On a network without transmission times (50 µs for each message, 200 µs with rendezvous), a
+    // pipeline of p stages and m micro-batches takes m + p - 1 forward and backward passes
+    // (Narayanan et al. 2021, section 2.2.1).
+    let training = |pipeline, micro_batches| TrainingConfig {
+        data: 1,
+        tensor: 1,
+        pipeline,
+        layers: 4,
+        hidden: 1000,
+        sequence: 1000,
+        micro_batch: 1,
+        micro_batches,
+        iterations: 1,
+        activation_bytes: 2,
+        gradient_bytes: 2,
+        bucket: None,
+    };
+    for (stages, batches) in [(1, 4), (2, 4), (4, 8), (4, 2)] {
+        let of = training(stages, batches);
+        let pass = 3.0 * of.forward_flops() * f64::from(of.layers / stages) / 1e9;
+        let program = Program::Training(of);
+        let run = play(MpiConfig { groups: of.groups(), ..config(program) });
+        assert_eq!(run.failed, None);
+        let ideal = pass * f64::from(batches + stages - 1);
+        let ended = run.ended.as_secs_f64();
+        // at most 150 µs for each of the messages of the first and the last micro-batch
+        assert!((ideal..ideal + 0.01).contains(&ended), "{stages} × {batches}: {ended} {ideal}");
+    }
 }

@@ -11,9 +11,12 @@
 )]
 
 use super::cg::Cg;
-use super::record::{Fault, Record, parse, rank_of, shown};
+use super::groups::Groups;
+use super::record::{Fault, Known, Node, Record, defines, parse, rank_of, shown};
+use super::training::{Training, TrainingConfig};
 use eastwest_engine::interrupt;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -43,6 +46,8 @@ pub enum Program {
     Merged(TraceFile, u32),
     /// Generated records of the benchmark NAS CG.
     Cg(super::cg::CgConfig),
+    /// Generated nodes of a training job.
+    Training(TrainingConfig),
 }
 
 impl Program {
@@ -52,19 +57,54 @@ impl Program {
             Program::Files(files) => u32::try_from(files.len()).unwrap_or(u32::MAX),
             Program::Merged(_, ranks) => *ranks,
             Program::Cg(config) => config.ranks,
+            Program::Training(config) => config.ranks(),
         }
     }
 
-    /// Returns the records of a rank; the iteration ends at the first error.
-    pub fn records(&self, rank: u32) -> impl Iterator<Item = Result<Record, Trouble>> + use<> {
+    /// Returns the nodes of a rank; the iteration ends at the first error.
+    pub fn nodes(&self, rank: u32, groups: &Groups) -> impl Iterator<Item = Result<Node, Trouble>> {
         let mut source = Some(self.source(rank));
         std::iter::from_fn(move || {
-            let next = source.as_mut()?.next().transpose();
+            let next = source.as_mut()?.next(groups).transpose();
             if !matches!(next, Some(Ok(_))) {
                 source = None;
             }
             next
         })
+    }
+
+    /// Returns the definitions of groups in the trace of a rank; other records are not parsed. The
+    /// iteration ends at the first error.
+    pub(super) fn definitions(&self, rank: u32) -> impl Iterator<Item = Result<Node, Trouble>> {
+        let mut source = Some(self.source(rank));
+        std::iter::from_fn(move || {
+            let next = match source.as_mut()? {
+                Source::File(lines) => lines.next_where(&Groups::default(), true).transpose(),
+                Source::Cg(_) | Source::Training(_) => None,
+            };
+            if !matches!(next, Some(Ok(_))) {
+                source = None;
+            }
+            next
+        })
+    }
+
+    /// Returns whether a trace file of the program defines groups.
+    pub(super) fn has_groups(&self) -> Result<bool, Trouble> {
+        let ranks = self.ranks();
+        let defines_any = |file: &TraceFile| Lines::new(file, 0, ranks).any(defines);
+        match self {
+            Program::Files(files) => {
+                for file in files {
+                    if defines_any(file)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Program::Merged(file, _) => defines_any(file),
+            Program::Cg(_) | Program::Training(_) => Ok(false),
+        }
     }
 
     /// Returns the source of the records of a rank, at its first record.
@@ -76,6 +116,7 @@ impl Program {
                 Source::File(Lines { merged: true, ..Lines::new(file, rank, ranks) })
             }
             Program::Cg(config) => Source::Cg(Cg::new(*config, rank)),
+            Program::Training(config) => Source::Training(Training::new(*config, rank)),
         }
     }
 }
@@ -106,15 +147,23 @@ impl std::fmt::Display for Trouble {
 pub(super) enum Source {
     File(Lines),
     Cg(Cg),
+    Training(Training),
 }
 
 impl Source {
-    /// Returns the next record of the rank; `None` after the last one.
-    pub fn next(&mut self) -> Result<Option<Record>, Trouble> {
+    /// Returns the next node of the rank; `None` after the last one.
+    pub fn next(&mut self, groups: &Groups) -> Result<Option<Node>, Trouble> {
         match self {
-            Source::File(lines) => lines.next(),
-            Source::Cg(cg) => Ok(cg.next()),
+            Source::File(lines) => lines.next_where(groups, false),
+            Source::Cg(cg) => Ok(cg.next().map(Node::in_sequence)),
+            Source::Training(training) => Ok(training.next()),
         }
+    }
+
+    /// Returns whether the nodes of the rank have explicit dependencies; if not, they are a
+    /// sequence. Known after the first node.
+    pub fn is_graph(&self) -> bool {
+        matches!(self, Source::File(Lines { node: Some(_), .. }) | Source::Training(_))
     }
 }
 
@@ -128,6 +177,12 @@ pub(super) struct Lines {
     merged: bool,
     /// Bytes of an element in records without a data type.
     element: u64,
+    /// Number of the next node if the records of the rank are a graph; `None` in a sequence.
+    node: Option<u32>,
+    /// Whether a record of the rank was read.
+    started: bool,
+    /// Numbers of the groups that the lines read so far define.
+    defined: BTreeSet<u32>,
     /// Position of the next line in the file, in bytes.
     offset: u64,
     /// Number of the next line in the file, from 0.
@@ -151,6 +206,9 @@ impl Lines {
             ranks,
             merged: false,
             element: 1,
+            node: None,
+            started: false,
+            defined: BTreeSet::new(),
             offset: 0,
             line: 0,
             block: Vec::new(),
@@ -163,19 +221,15 @@ impl Lines {
         Trouble { file: self.file.name.clone(), line: self.line, what }
     }
 
-    fn next(&mut self) -> Result<Option<Record>, Trouble> {
+    /// Returns the next node of the rank, if `definitions` the next definition of a group; `None`
+    /// after the last one.
+    fn next_where(&mut self, groups: &Groups, definitions: bool) -> Result<Option<Node>, Trouble> {
         while let Some(length) = self.whole_line()? {
             interrupt::steps(8);
             let line = &self.block[self.used..self.used + length];
-            let foreign = self.merged && rank_of(line).is_some_and(|r| r != self.rank);
-            let parsed = if foreign { Ok(None) } else { parse(line, self.ranks, self.element) };
-            let parsed = parsed.and_then(|found| match found {
-                Some((rank, _)) if rank != self.rank => Err(Fault::new(
-                    format!("the line {} of rank {rank}", shown(line)),
-                    format!("lines of rank {} only", self.rank),
-                )),
-                other => Ok(other),
-            });
+            let left_out = definitions && !defines(line)
+                || self.merged && rank_of(line).is_some_and(|r| r != self.rank);
+            let parsed = if left_out { Ok(None) } else { self.parse(line, groups, definitions) };
             self.line += 1;
             self.used += length;
             self.offset += length as u64;
@@ -186,11 +240,21 @@ impl Lines {
             }
             match parsed {
                 Ok(None) => {}
-                Ok(Some((_, record))) => {
-                    if let Record::Init { element } = record {
-                        self.element = element;
+                Ok(Some(node)) => {
+                    self.started = true;
+                    match &node.record {
+                        Record::Graph => {
+                            self.node = Some(0);
+                            continue;
+                        }
+                        Record::Init { element } => self.element = *element,
+                        Record::Group(definition) => {
+                            self.defined.insert(definition.number);
+                        }
+                        _ => {}
                     }
-                    return Ok(Some(record));
+                    self.node = self.node.map(|number| number + 1);
+                    return Ok(Some(node));
                 }
                 Err(Fault { found, expected, left_out }) => {
                     let way_out = match left_out {
@@ -203,6 +267,47 @@ impl Lines {
             }
         }
         Ok(None)
+    }
+
+    fn parse(
+        &self,
+        line: &[u8],
+        groups: &Groups,
+        definitions: bool,
+    ) -> Result<Option<Node>, Fault> {
+        // The sizes of groups and the form of the trace do not matter for definitions, and are not
+        // known while they are read.
+        let size = |number| match definitions {
+            true => Some(self.ranks),
+            false if self.defined.contains(&number) => groups.size(self.rank, number),
+            false => None,
+        };
+        let node = if definitions { Some(u32::MAX - 1) } else { self.node };
+        let known = Known { ranks: self.ranks, element: self.element, group: &size, node };
+        match parse(line, known)? {
+            Some((rank, _)) if rank != self.rank => Err(Fault::new(
+                format!("the line {} of rank {rank}", shown(line)),
+                format!("lines of rank {} only", self.rank),
+            )),
+            Some((_, Node { record: Record::Graph, .. })) if self.started => {
+                Err(Fault::new("the call graph", "graph as the first record of a rank only"))
+            }
+            found => Ok(found.map(|(_, node)| node)),
+        }
+    }
+
+    /// Returns whether a predicate is true for any of the remaining lines.
+    fn any(mut self, predicate: impl Fn(&[u8]) -> bool) -> Result<bool, Trouble> {
+        while let Some(length) = self.whole_line()? {
+            interrupt::steps(8);
+            if predicate(&self.block[self.used..self.used + length]) {
+                return Ok(true);
+            }
+            self.used += length;
+            self.offset += length as u64;
+            self.line += 1;
+        }
+        Ok(false)
     }
 
     /// Reads until the whole next line is in the block. Returns the length of the line with its

@@ -1,34 +1,41 @@
 """Chakra execution traces (MLCommons): a graph of nodes per rank, in protobuf (``.et``) or JSON.
 
-The nodes of a rank are scheduled: a node begins when all nodes whose data it needs have ended, and
-takes its recorded time; communication takes no time. The time between two communications becomes
-computing. So two computations that overlap in this schedule count only once, and computation that
-overlapped with communication is not distinguished. Sends and receives block.
+Each node of a trace becomes a node of a graph in the file of its rank. It begins when the nodes
+that it needs have ended: those of its data dependencies, and those of its control dependencies
+unless these form loops together (where they are the callers of a node, which run before and after
+it). A computation takes its recorded time and occupies a stream: a thread of the processor
+(``is_cpu_op`` and ``tid``), or a stream of the device (``stream``, or else ``tid``). Collectives
+and messages overlap with computations. A receive waits only for the start of the sends that it
+needs, since sends in Chakra need no receive. A collective occupies the stream that its trace names,
+and the collectives of a stream keep their order; other collectives and all messages occupy none.
 
-A collective is replayed if it has a type, a size, and all ranks. Calls of a processor that launch a
-collective (``is_cpu_op`` without a size) count as computing. Collectives without a type or size,
-and collectives of a process group with only some of the ranks, are refused; with ``lossy`` they are
-counted and replaced by their recorded time. The types of nodes and attributes are those of
-``et_def.proto`` of Chakra 0.0.4.
+A collective is replayed if it has a type, a size, and ranks that are known (``chakra_groups``).
+Calls of a processor that launch a collective (``is_cpu_op`` without a size) count as computing.
+Other collectives and messages are refused; with ``lossy`` they are counted and replaced by their
+recorded time.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections import Counter, deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+import heapq
+from array import array
+from collections.abc import Iterable, Iterator
 
 from eastwest.errors import InputError
+from eastwest.traces.mpi.chakra_groups import Group, Groups, Stated, is_file_of_groups, stated
+from eastwest.traces.mpi.chakra_nodes import (
+    COLLECTIVE,
+    COMPUTE,
+    MEMORY,
+    METADATA,
+    RECEIVE,
+    SEND,
+    Node,
+    nodes,
+)
 from eastwest.traces.mpi.ranks import BYTE, RankFiles
 from eastwest.traces.source import Source
-from eastwest.units import clean
 
-#: Numbers of the node types in ``et_def.proto``.
-_MEMORY, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = {2, 3}, 4, 5, 6, 7
-_METADATA = 1
 #: MPI call of a collective, by ``comm_type``: the position in this tuple.
 _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
@@ -38,73 +45,20 @@ _COLLECTIVES = (
 _PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
 #: Collectives with a root: the single rank that sends or receives the data of the collective.
 _ROOTED = {"reduce", "gather", "scatter", "bcast"}
-#: Attributes that name the process group of a collective.
-_GROUP_NAMES = (
-    "pg_name", "pg_id", "process_group", "group", "group_name", "group_id", "comm_group",
-    "comm_id", "communicator",
-)  # fmt: skip
-#: Attributes that list the ranks of a process group.
-_GROUP_RANKS = ("ranks", "pg_ranks", "group_ranks", "comm_ranks", "members")
-#: Attributes that state the number of ranks of a process group.
-_GROUP_SIZES = ("pg_size", "group_size", "comm_group_size", "world_size")
-#: Attribute that lists for each network dimension whether a collective uses it.
-_DIMENSIONS = "involved_dim"
 #: Text for the report: consequence of leaving out a communication that a replay cannot express.
 _AS_TIME = "it is left out: its recorded time is computing, and its bytes are not sent"
-_MOST_NODES = 10_000_000
-#: Maximum size in bytes of a protobuf message, which has one node.
-_MOST_MESSAGE = 16 << 20
-_MOST_JSON = 1 << 30
-
-
-@dataclass
-class _Node:
-    number: int
-    kind: int
-    #: Recorded time of the node, in µs.
-    micros: float
-    #: Numbers of the nodes whose data this node needs.
-    needs: list[int]
-    #: Attributes by name; values are whole numbers, texts, or lists of whole numbers.
-    about: dict[str, Any] = field(default_factory=dict)
-    #: Whether the node has control dependencies, which are ignored.
-    controlled: bool = False
-    #: Whether the file states no time for the node; the node then takes no time.
-    timeless: bool = False
-
-    def whole(self, name: str) -> int | None:
-        """Return the value of the attribute ``name`` if it is a whole number, else None."""
-        value = self.about.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-@dataclass
-class _Rank:
-    """State while a file is read; the file has the trace of one rank, or of each rank."""
-
-    name: str
-    #: Number of ranks of the whole trace.
-    ranks: int
-    #: Names of process groups that are not known to have all ranks.
-    partial: frozenset[str]
-    into: RankFiles
-
-    def note(self, reason: str, consequence: str, found: str = "", rows: int = 1) -> None:
-        self.into.account.note(self.name, 0, reason, found, rows, consequence)
-
-    def leave_out(self, reason: str, node: _Node, consequence: str = _AS_TIME) -> None:
-        """Report a node that a replay cannot express; with ``lossy``, its recorded time remains.
-
-        Raises ``InputError`` unless ``lossy``. ``reason`` and ``consequence`` are texts for the
-        message or the report.
-        """
-        self.into.account.change(self.name, 0, reason, consequence, f"node {node.number}")
+_MOST_STREAMS = 65_536
+#: Streams of nodes for which the trace names no stream.
+_UNNAMED = {"computing", "communication", "memory"}
+#: Place of a stream of a rank, and its name.
+_Stream = tuple[str, str]
 
 
 def looks_like(start: bytes, name: str) -> bool:
     """Whether a file is a Chakra trace, from its first bytes ``start`` and its file name."""
     if start.lstrip().startswith(b"{"):
-        return b'"workload_graph"' in start
+        of_pytorch = b'"schema"' in start[:100] and b"-chakra." in start[:100]
+        return b'"workload_graph"' in start or of_pytorch
     return name.endswith(".et") and bool(start)
 
 
@@ -112,439 +66,343 @@ def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
     """Read Chakra traces, write the files of all ranks to ``into``; return the number of ranks.
 
     If ``ranks`` is None, each source is the trace of one rank; otherwise all ``ranks`` ranks
-    execute the trace of the only source.
+    execute the trace of the only source. A source may also be a file of process groups.
     """
-    if ranks is not None and len(sources) > 1:
+    traces = [source for source in sources if not is_file_of_groups(source)]
+    if ranks is not None and len(traces) > 1:
         raise InputError(
-            f"--ranks repeats the trace of one rank, but there are {len(sources)} files: "
+            f"--ranks repeats the trace of one rank, but there are {len(traces)} files: "
             "give one file, or omit --ranks"
         )
-    count = ranks or len(sources)
-    partial = _partial_groups(sources, count)
-    for number, source in enumerate(sources):
-        reading = _Rank(source.name, count, partial, into)
-        nodes = list(_nodes(source))
-        into.records += len(nodes)
-        calls = list(_calls(reading, nodes))
-        for rank in range(count) if ranks else (number,):
-            _write(rank, reading, calls)
+    count = ranks or len(traces)
+    groups = Groups(count, ranks is not None)
+    for source in sources:
+        if source not in traces:
+            groups.take_file(source)
+    for number, source in enumerate(traces):
+        with Source(source.path, name=source.name) as again:
+            groups.take_trace(number, again)
+    for number, source in enumerate(traces):
+        graph = _Graph(source.name, number, groups, into)
+        for node in nodes(source):
+            into.records += 1
+            graph.add(node)
+        graph.write(range(count) if ranks else (number,))
     return count
 
 
-def _nodes(source: Source) -> Iterator[_Node]:
-    """Yield the nodes of a Chakra trace in JSON or protobuf.
+class _Needs:
+    """Dependencies of each node of a graph, as ids."""
 
-    Raises ``InputError`` if the file is damaged or truncated.
+    def __init__(self) -> None:
+        self.ids = array("Q")
+        #: Position behind the dependencies of each node.
+        self.ends = array("q")
+
+    def add(self, ids: list[int]) -> None:
+        """Add the dependencies of the next node."""
+        self.ids.extend(ids)
+        self.ends.append(len(self.ids))
+
+    def of(self, node: int) -> array[int]:
+        """Return the ids that a node needs; ``node`` is its position."""
+        return self.ids[self.ends[node - 1] if node else 0 : self.ends[node]]
+
+
+class _Graph:
+    """Nodes of the trace of one rank, by their positions in the file.
+
+    A trace may have millions of nodes: they are in arrays, and their records are texts.
     """
-    yield from _json(source) if source.peek(64).lstrip()[:1] == b"{" else _protobuf(source)
-    if source.cut:
-        raise InputError(f"{source.name}: is damaged or truncated: {source.cut}")
 
+    def __init__(self, name: str, number: int, groups: Groups, into: RankFiles) -> None:
+        self.name = name
+        self.number = number
+        self.groups = groups
+        self.into = into
+        self.ids = array("Q")
+        self.data = _Needs()
+        self.control = _Needs()
+        #: Call and arguments of each node.
+        self.records: list[str] = []
+        #: For each node, the position in ``stated`` of what it states about its ranks; -1: no
+        #: collective.
+        self.meets = array("i")
+        #: Stream that each node occupies, by its number in ``numbers``; -1: none.
+        self.streams = array("i")
+        self.stated: dict[Stated, int] = {}
+        self.known: list[Group | str] = []
+        self.numbers: dict[_Stream, int] = {}
 
-def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
-    """Return the names of the process groups that are not known to have all ranks.
+    def add(self, node: Node) -> None:
+        """Add the next node of the file; a node that cannot be replayed is reported.
 
-    ``count`` is the number of ranks. A group has all ranks if the traces of all ranks use it. If
-    one trace is executed by several ranks and names several groups, all groups are returned,
-    because the trace does not show which of them has all ranks.
-    """
-    users: dict[str, int] = {}
-    for source in sources:
-        with Source(source.path, name=source.name) as again:
-            groups = {_group(node) for node in _nodes(again) if node.kind == _COLLECTIVE}
-        for group in groups - {""}:
-            users[group] = users.get(group, 0) + 1
-    if len(sources) == 1 and count > 1 and len(users) > 1:
-        return frozenset(users)
-    return frozenset(group for group, used in users.items() if used < len(sources))
-
-
-def _group(node: _Node) -> str:
-    """Return the name of a collective's process group; empty if the collective names none."""
-    named = (node.about.get(name) for name in _GROUP_NAMES)
-    return next((str(name) for name in named if isinstance(name, int | str) and name != ""), "")
-
-
-def _of_some_ranks(reading: _Rank, node: _Node) -> str:
-    """Return a text with the reason if a collective may not have all ranks, else an empty text.
-
-    ``node`` is the node of the collective; ``reading`` has the number of all ranks.
-    """
-    if _group(node) in reading.partial:
-        return "a collective of a process group that is not known to have all ranks"
-    for name in _GROUP_RANKS:
-        listed = node.about.get(name)
-        if isinstance(listed, list) and listed and set(listed) != set(range(reading.ranks)):
-            return f"a collective that does not have all ranks ({name})"
-    for name in _GROUP_SIZES:
-        if node.whole(name) not in {None, reading.ranks}:
-            return f"a collective that does not have all ranks ({name})"
-    dimensions = node.about.get(_DIMENSIONS)
-    if isinstance(dimensions, list) and not all(dimensions):
-        return "a collective over only some dimensions of the network (involved_dim)"
-    return ""
-
-
-def _write(rank: int, reading: _Rank, calls: list[tuple[float, _Node]]) -> None:
-    into = reading.into
-    into.put(rank, "init")
-    done = 0.0
-    for began, node in calls:
-        into.compute(rank, (began - done) / 1e6)
-        done = began
-        _call(rank, reading.ranks, node, into)
-    into.put(rank, "finalize")
-
-
-def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
-    """Yield (start in µs, node) of each communication, in the order of starts.
-
-    The last item is (end of the last node in µs, node that is no communication). Raises
-    ``InputError`` if ids are not unique, or if dependencies form a loop.
-    """
-    by_number = {node.number: node for node in nodes}
-    if len(by_number) < len(nodes):
-        (twice, _), *_ = Counter(node.number for node in nodes).most_common(1)
-        raise InputError(
-            f"{reading.name}: several nodes of the trace have the id {twice}; ids must be unique"
-        )
-    talking = {node.number for node in nodes if _talks(reading, node)}
-    controlled = sum(node.controlled for node in nodes)
-    if controlled:
-        then = "it waits only for its data dependencies"
-        reading.note("node with control dependencies", then, rows=controlled)
-    timeless = sum(node.timeless for node in nodes)
-    if timeless:
-        reading.note("node without a recorded time", "it takes no time", rows=timeless)
-    missing = sum(need not in by_number for node in nodes for need in node.needs)
-    if missing:
-        then = "nodes do not wait for the missing node"
-        reading.note("dependency on a node that is not in the file", then, rows=missing)
-    needs = {node.number: {need for need in node.needs if need in by_number} for node in nodes}
-    needed_by: dict[int, list[int]] = {}
-    for number, others in needs.items():
-        for other in others:
-            needed_by.setdefault(other, []).append(number)
-    begins = dict.fromkeys(by_number, 0.0)
-    ended: dict[int, float] = {}
-    found: list[tuple[float, int, _Node]] = []
-    ready = deque(number for number, others in needs.items() if not others)
-    while ready:
-        number = ready.popleft()
-        node, began = by_number[number], begins[number]
-        talks = number in talking
-        ended[number] = began + (0.0 if talks else node.micros)
-        if talks:
-            found.append((began, number, node))
-        for other in needed_by.get(number, ()):
-            begins[other] = max(begins[other], ended[number])
-            needs[other].discard(number)
-            if not needs[other]:
-                ready.append(other)
-    if len(ended) < len(by_number):
-        stuck = next(number for number in by_number if number not in ended)
-        raise InputError(
-            f"{reading.name}: node {stuck} can never begin: its dependencies form a loop, or lead "
-            "to a loop"
-        )
-    found.sort(key=lambda each: each[:2])
-    yield from ((began, node) for began, _, node in found)
-    yield max(ended.values(), default=0.0), _Node(-1, 0, 0.0, [])
-
-
-def _talks(reading: _Rank, node: _Node) -> bool:
-    """Whether a node becomes an MPI call; a node that neither does nor computes is reported."""
-    if node.kind == _COMPUTE:
-        return False
-    if node.kind == _COLLECTIVE:
-        return _meets(reading, node)
-    if node.kind in {_SEND, _RECEIVE}:
-        return _moves(reading, node)
-    if node.kind in _MEMORY:
-        reading.note("node that loads from or stores to memory", "its time counts as computing")
-    elif node.kind == _METADATA:
-        reading.note("node of metadata", "its time, if it has any, counts as computing")
-    else:
-        then = "its recorded time counts as computing"
-        reading.leave_out(f"a node of the unknown type {node.kind}", node, then)
-    return False
-
-
-def _meets(reading: _Rank, node: _Node) -> bool:
-    """Whether the node of a collective becomes an MPI call; if not, the reason is reported.
-
-    Raises ``InputError`` for a collective that cannot be replayed, unless ``lossy``.
-    """
-    number, size = node.whole("comm_type"), node.whole("comm_size")
-    if number is None and size is None and node.about.get("is_cpu_op"):
-        reading.note("call that launches a collective", "its time counts as computing")
-        return False
-    if number is not None and not 0 <= number < len(_COLLECTIVES):
-        reading.leave_out(f"a collective of the unknown type {number}", node)
-        return False
-    call = _COLLECTIVES[number] if number is not None else ""
-    if not call or (size is None and call != "barrier"):
-        lacks = "comm_size" if call else "comm_type" if size is not None else "type and size"
-        reading.leave_out(f"a collective without {lacks}: its bytes are not known", node)
-        return False
-    some = _of_some_ranks(reading, node)
-    if some:
-        reading.leave_out(some, node)
-        return False
-    if call in _ROOTED and node.whole("root") is None:
-        reading.note(f"{call} without a root", "rank 0 is used as its root")
-    if call in _PARTED and size is not None and size % reading.ranks:
-        what = f"{call}: bytes that are not a multiple of {reading.ranks} ranks"
-        reading.note(what, "parts are rounded down")
-    return True
-
-
-def _moves(reading: _Rank, node: _Node) -> bool:
-    """Whether a node that sends or receives becomes an MPI call; if not, the reason is reported.
-
-    Raises ``InputError`` for a message that cannot be replayed, unless ``lossy``, and for a rank
-    that does not exist.
-    """
-    other = "comm_dst" if node.kind == _SEND else "comm_src"
-    if node.whole(other) is None:
-        reading.leave_out(f"a message without {other}: its other rank is not known", node)
-        return False
-    if not 0 <= (node.whole(other) or 0) < reading.ranks:
-        raise InputError(
-            f"{reading.name}: node {node.number} communicates with rank "
-            f"{node.whole(other)}; allowed: 0 to {reading.ranks - 1}"
-        )
-    if node.kind == _SEND and node.whole("comm_size") is None:
-        reading.leave_out("a send without comm_size: its bytes are not known", node)
-        return False
-    if node.whole("comm_tag") is None:
-        reading.note("message without comm_tag", "its tag is set to 0")
-    return True
-
-
-def _call(rank: int, count: int, node: _Node, into: RankFiles) -> None:
-    put, size = into.put, node.whole("comm_size") or 0
-    if node.kind == _COLLECTIVE:
-        call, part = _COLLECTIVES[node.about["comm_type"]], size // count
-        root = node.whole("root") or 0
-        if call == "barrier":
-            put(rank, call)
-        elif call == "bcast":
-            put(rank, call, size, root, BYTE)
-        elif call == "allreduce":
-            put(rank, call, size, 0, BYTE)
-        elif call == "reduce":
-            put(rank, call, size, 0, root, BYTE)
-        elif call in {"gather", "scatter"}:
-            put(rank, call, part, part, root, BYTE, BYTE)
-        elif call in {"allgather", "alltoall"}:
-            put(rank, call, part, part, BYTE, BYTE)
+        Raises ``InputError`` for such a node unless ``lossy``.
+        """
+        meets, stream = -1, self._stream(node)
+        if node.kind == COLLECTIVE:
+            call, meets = self._collective(node)
+        elif node.kind in {SEND, RECEIVE}:
+            call = self._message(node)
         else:
-            put(rank, call, *[part] * count, 0, BYTE)
-    elif node.kind in {_SEND, _RECEIVE}:
-        call = "send" if node.kind == _SEND else "recv"
-        other = node.about["comm_dst" if node.kind == _SEND else "comm_src"]
-        put(rank, call, other, node.whole("comm_tag") or 0, size, BYTE)
+            call = ""
+            self._computes(node)
+        occupies = not call or (meets >= 0 and stream[1] not in _UNNAMED)
+        if not call:
+            call = f"compute {round(node.micros * 1000)}"
+            if node.timeless:
+                self._note("node without a recorded time", "it takes no time")
+        self.ids.append(node.number)
+        self.data.add(node.data)
+        self.control.add(node.control)
+        self.records.append(call)
+        self.meets.append(meets)
+        self.streams.append(self._number(stream) if occupies else -1)
 
+    def _note(self, reason: str, consequence: str, rows: int = 1) -> None:
+        self.into.account.note(self.name, 0, reason, "", rows, consequence)
 
-def _node(name: str, number: Any, kind: Any, micros: Any, needs: Any, about: Any) -> _Node:
-    whole = all(isinstance(each, int) and not isinstance(each, bool) for each in (number, kind))
-    time = isinstance(micros, int | float) and math.isfinite(micros) and 0 <= micros < 1e15
-    listed = isinstance(needs, list) and all(isinstance(need, int) for need in needs)
-    if not (whole and time and listed):
-        raise InputError(
-            f"{name}: node {clean(str(number), 30)}: id, type and dependencies must be whole "
-            "numbers, and the time a number of µs from 0 to 1e15"
-        )
-    return _Node(number, kind, float(micros), needs, about)
+    def _leave_out(self, reason: str, node: Node, consequence: str = _AS_TIME) -> str:
+        """Report a node that a replay cannot express; with ``lossy``, its recorded time remains.
 
+        Raises ``InputError`` unless ``lossy``. ``reason`` and ``consequence`` are texts for the
+        message or the report. The result is empty: the node becomes no call.
+        """
+        self.into.account.change(self.name, 0, reason, consequence, f"node {node.number}")
+        return ""
 
-def _json(source: Source) -> Iterator[_Node]:
-    parts: list[bytes] = []
-    held = 0
-    while part := source.read():
-        parts.append(part)
-        held += len(part)
-        if held > _MOST_JSON:
-            raise InputError(
-                f"{source.name}: has more than {_MOST_JSON:,} bytes of JSON, which is the maximum"
-            )
-    try:
-        graph = json.loads(b"".join(parts))["workload_graph"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"{source.name}: is not a workload graph: {clean(str(error), 80)}"
-        ) from None
-    if not isinstance(graph, list):
-        raise InputError(f"{source.name}: workload_graph must be a list of nodes")
-    if len(graph) > _MOST_NODES:
-        raise _too_many(source)
-    for node in graph:
-        if not isinstance(node, dict):
-            raise InputError(f"{source.name}: workload_graph: an entry is not an object")
-        about = {key: node[key] for key in node if isinstance(node[key], int | str | list)}
-        kind, time = node.get("NodeType"), node.get("runtime", 0)
-        made = _node(source.name, node.get("Id"), kind, time, node.get("data_deps", []), about)
-        made.controlled = bool(node.get("ctrlDeps") or node.get("ctrl_deps"))
-        made.timeless = "runtime" not in node
-        yield made
+    @staticmethod
+    def _stream(node: Node) -> _Stream:
+        """Return the stream of a node: that of the trace, or one for each kind of operation."""
+        about, thread = node.about, node.about.get("tid")
+        if about.get("is_cpu_op"):
+            return "processor", "computing" if thread is None else f"thread {thread}"
+        name = about.get("stream", thread)
+        if name is not None:
+            return "device", f"stream {name}"
+        if node.kind in {COLLECTIVE, SEND, RECEIVE}:
+            return "device", "communication"
+        return "device", "memory" if node.kind in MEMORY else "computing"
 
+    def _number(self, stream: _Stream) -> int:
+        number = self.numbers.setdefault(stream, len(self.numbers))
+        if number >= _MOST_STREAMS:
+            raise InputError(f"{self.name}: has more than {_MOST_STREAMS:,} streams, the maximum")
+        return number
 
-def _protobuf(source: Source) -> Iterator[_Node]:
-    """Yield the nodes of a protobuf file, a sequence of messages with length prefixes.
+    def _computes(self, node: Node) -> None:
+        """Report a node that neither communicates nor computes."""
+        if node.kind in MEMORY:
+            self._note("node that loads from or stores to memory", "its time counts as computing")
+        elif node.kind == METADATA:
+            self._note("node of metadata", "its time, if it has any, counts as computing")
+        elif node.kind != COMPUTE:
+            then = "its recorded time counts as computing"
+            self._leave_out(f"a node of the unknown type {node.kind}", node, then)
 
-    The first message has metadata and is skipped; each other message has one node.
-    """
-    seen = 0
-    while (length := _length(source)) is not None:
-        message = _exactly(source, length)
-        seen += 1
-        if seen > _MOST_NODES:
-            raise _too_many(source)
-        if seen == 1:
-            continue
+    def _collective(self, node: Node) -> tuple[str, int]:
+        """Return the call of a collective, and the position of what it states about its ranks.
+
+        The call is empty if the collective cannot be replayed; the reason is then reported.
+        """
+        number, size = node.whole("comm_type"), node.whole("comm_size")
+        if number is None and size is None and node.about.get("is_cpu_op"):
+            self._note("call that launches a collective", "its time counts as computing")
+            return "", -1
+        if number is not None and not 0 <= number < len(_COLLECTIVES):
+            return self._leave_out(f"a collective of the unknown type {number}", node), -1
+        call = _COLLECTIVES[number] if number is not None else ""
+        if not call or (size is None and call != "barrier"):
+            lacks = "comm_size" if call else "comm_type" if size is not None else "type and size"
+            return self._leave_out(
+                f"a collective without {lacks}: its bytes are not known", node
+            ), -1
         try:
-            yield _from_wire(source.name, message)
-        except IndexError:
-            raise InputError(f"{source.name}: message {seen} is damaged or cut off") from None
+            what = stated(node)
+        except ValueError:
+            return self._leave_out("a collective whose list of ranks is damaged", node), -1
+        at = self.stated.setdefault(what, len(self.stated))
+        if at == len(self.known):
+            self.known.append(self.groups.of(self.number, self.number, what))
+        group = self.known[at]
+        if isinstance(group, str):
+            return self._leave_out(group, node), -1
+        ranks, root = len(group.members), node.whole("root")
+        if call in _ROOTED and root is None:
+            self._note(f"{call} without a root", "rank 0 of its ranks is used as its root")
+        if call in _PARTED and size is not None and size % ranks:
+            what_of = f"{call}: bytes that are not a multiple of {ranks} ranks"
+            self._note(what_of, "parts are rounded down")
+        return _call(call, size or 0, root or 0, ranks), at
 
+    def _message(self, node: Node) -> str:
+        """Return the call of a node that sends or receives; empty if it cannot be replayed.
 
-def _too_many(source: Source) -> InputError:
-    """Return the error for a file with more than ``_MOST_NODES`` nodes."""
-    return InputError(f"{source.name}: has more than {_MOST_NODES:,} nodes, which is the maximum")
-
-
-def _length(source: Source) -> int | None:
-    value = shift = 0
-    while True:
-        byte = source.read(1)
-        if not byte:
-            if shift:
-                raise InputError(f"{source.name}: ends within the length of a message")
-            return None
-        value |= (byte[0] & 127) << shift
-        shift += 7
-        if value > _MOST_MESSAGE or shift > 63:
+        The reason is then reported. Raises ``InputError`` for a rank that does not exist.
+        """
+        key, call = ("comm_dst", "send") if node.kind == SEND else ("comm_src", "recv")
+        other, size = node.whole(key), node.whole("comm_size")
+        if other is None:
+            return self._leave_out(f"a message without {key}: its other rank is not known", node)
+        if not 0 <= other < self.groups.ranks:
             raise InputError(
-                f"{source.name}: has a message of more than {_MOST_MESSAGE:,} bytes, the maximum"
+                f"{self.name}: node {node.number} communicates with rank "
+                f"{other}; allowed: 0 to {self.groups.ranks - 1}"
             )
-        if byte[0] < 128:
-            return value
+        if node.kind == SEND and size is None:
+            return self._leave_out("a send without comm_size: its bytes are not known", node)
+        tag = node.whole("comm_tag")
+        if tag is None:
+            self._note("message without comm_tag", "its tag is set to 0")
+        return f"{call} {other} {tag or 0} {size or 0} {BYTE}"
+
+    def write(self, ranks: Iterable[int]) -> None:
+        """Write the files of the ranks that execute the trace.
+
+        Raises ``InputError`` if ids are not unique, or if dependencies form a loop.
+        """
+        needs, order = self._in_order()
+        tails: list[str] = []
+        first = -1
+        for rank in ranks:
+            groups = [self.groups.of(self.number, rank, what) for what in self.stated]
+            numbers = [0 if isinstance(group, str) else group.number for group in groups]
+            self.into.add(rank, [str(rank), "graph"])
+            listed = dict(zip(numbers, groups, strict=True))
+            listed.pop(0, None)
+            for number, group in listed.items():
+                members = () if isinstance(group, str) else group.members
+                self.into.put(rank, "group", number, *members)
+            if len(listed) != first:
+                first = len(listed)
+                tails = list(self._tails(needs, order, first))
+            for node, tail in zip(order, tails, strict=True):
+                call, _, rest = self.records[node].partition(" ")
+                group_number = numbers[self.meets[node]] if self.meets[node] >= 0 else 0
+                within = f" in {group_number}" if group_number else ""
+                words = [str(rank), call, f"{rest}{within}{tail}".strip()]
+                self.into.add(rank, words if words[2] else words[:2])
+
+    def _tails(self, needs: _Needs, order: array[int], first: int) -> Iterator[str]:
+        """Yield the end of each record, in the order of the records: dependencies and stream.
+
+        ``first`` is the number of the first node in the file of the rank. The collectives of a
+        stream wait for each other, because streams take no notice of the order of other nodes. A
+        receive waits only for the start of sends: a long send ends when the other rank receives,
+        and ranks that all send first would wait for each other.
+        """
+        place = array("q", bytes(8 * len(order)))
+        last: dict[int, int] = {}
+        # A message may take time on stream 0: this is a thread of the processor if there is one.
+        by_place = sorted(self.numbers, key=lambda stream: stream[0] != "processor")
+        number_of = {self.numbers[stream]: number for number, stream in enumerate(by_place)}
+        for at, node in enumerate(order, first):
+            place[node] = at
+            after = {place[need] for need in needs.of(node)}
+            begun: set[int] = set()
+            if self.records[node].startswith("recv "):
+                sends = (need for need in needs.of(node) if self.records[need].startswith("send "))
+                begun = {place[need] for need in sends}
+            stream = number_of.get(self.streams[node], -1)
+            if self.meets[node] >= 0 and stream >= 0:
+                if stream in last:
+                    after.add(last[stream])
+                last[stream] = at
+            words = [f"~{need}" if need in begun else str(need) for need in sorted(after)]
+            waits = " ".join([" after", *words]) if words else ""
+            by_default = 0 if self.records[node].startswith("compute") else -1
+            yield waits if stream == by_default else f"{waits} on {stream}"
+
+    def _in_order(self) -> tuple[_Needs, array[int]]:
+        """Return the dependencies as positions, and the positions in an order of execution."""
+        place = {number: at for at, number in enumerate(self.ids)}
+        if len(place) < len(self.ids):
+            raise InputError(
+                f"{self.name}: several nodes of the trace have the id {self._twice()}; ids must be "
+                "unique"
+            )
+        needs = self._positions(place, with_control=True)
+        order = _order(self.ids, place, needs)
+        used = [self.data, self.control]
+        if len(order) < len(self.ids) and self.control.ids:
+            used = [self.data]
+            needs = self._positions(place, with_control=False)
+            order = _order(self.ids, place, needs)
+            then = "the nodes wait only for data: control dependencies of the trace form loops"
+            self._note("control dependency", then, len(self.control.ids))
+        missing = sum(number not in place for each in used for number in each.ids)
+        if missing:
+            then = "nodes do not wait for the missing node"
+            self._note("dependency on a node that is not in the file", then, missing)
+        if len(order) < len(self.ids):
+            done = set(order)
+            stuck = next(self.ids[at] for at in range(len(self.ids)) if at not in done)
+            raise InputError(
+                f"{self.name}: node {stuck} can never begin: its dependencies form a loop, or lead "
+                "to a loop"
+            )
+        return needs, order
+
+    def _twice(self) -> int:
+        seen: set[int] = set()
+        for number in self.ids:
+            if number in seen:
+                return number
+            seen.add(number)
+        return 0
+
+    def _positions(self, place: dict[int, int], with_control: bool) -> _Needs:
+        """Return the dependencies on nodes of the file, as positions of these nodes."""
+        found = _Needs()
+        for at in range(len(self.ids)):
+            ids = self.data.of(at) + self.control.of(at) if with_control else self.data.of(at)
+            found.add([place[number] for number in dict.fromkeys(ids) if number in place])
+        return found
 
 
-def _exactly(source: Source, length: int) -> bytes:
-    parts: list[bytes] = []
-    while length > 0:
-        part = source.read(length)
-        if not part:
-            raise InputError(f"{source.name}: ends within a message")
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)
+def _order(ids: array[int], place: dict[int, int], needs: _Needs) -> array[int]:
+    """Return the positions of nodes so that each node is behind all nodes that it needs.
 
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128 or shift > 63:
-            return value, at
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield (number of the field, value) for each field of a protobuf message.
-
-    The value is a whole number (varint) or bytes. Raises ``IndexError`` if the message is damaged.
+    Of the nodes that can be next, the one with the smallest id is next, so that traces of several
+    ranks with the same ids have the same order. Nodes in loops, and behind them, are left out.
     """
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-            yield key >> 3, value
-            continue
-        length = {1: 8, 5: 4}.get(kind)
-        if length is None:
-            if kind != 2:
-                raise IndexError
-            length, at = _varint(data, at)
-        if at + length > len(data):
-            raise IndexError
-        yield key >> 3, data[at : at + length]
-        at += length
+    none = array("q", [-1])
+    #: Number of dependencies of each node that are not in the order yet.
+    open_needs = array("q", bytes(8 * len(ids)))
+    #: The nodes that need a node, as a chain: the first entry of each node, and the next of each.
+    first, following, owner = none * len(ids), none * len(needs.ids), none * len(needs.ids)
+    entry = 0
+    for node in range(len(ids)):
+        for need in needs.of(node):
+            owner[entry], following[entry], first[need] = node, first[need], entry
+            entry += 1
+            open_needs[node] += 1
+    ready = [ids[node] for node in range(len(ids)) if not open_needs[node]]
+    heapq.heapify(ready)
+    order = array("q")
+    while ready:
+        node = place[heapq.heappop(ready)]
+        order.append(node)
+        entry = first[node]
+        while entry >= 0:
+            open_needs[owner[entry]] -= 1
+            if not open_needs[owner[entry]]:
+                heapq.heappush(ready, ids[owner[entry]])
+            entry = following[entry]
+    return order
 
 
-#: Numbers of the fields of a node in ``et_def.proto``: id, type, control and data dependencies,
-#: time in µs, attribute.
-_ID, _TYPE, _CONTROL, _DATA_NEEDS, _MICROS, _ATTRIBUTE = 1, 3, 4, 5, 7, 10
-#: Numbers of the fields of an attribute in ``et_def.proto``: name, and value that is a text.
-_NAME, _TEXT = 1, 29
-#: Numbers of the fields of an attribute for a value that is a number: varint, zigzag-coded varint,
-#: unsigned and signed number of fixed length.
-_VARINTS, _ZIGZAG, _FIXED, _SIGNED = {7, 9, 11, 13, 27}, {15, 17}, {19, 21}, {23, 25}
-#: Numbers of the fields of an attribute for a value that is a list of varints.
-_LISTS = {8, 10, 12, 14, 28}
-
-
-def _from_wire(name: str, message: bytes) -> _Node:
-    number = kind = micros = 0
-    controlled = False
-    needs: list[int] = []
-    about: dict[str, Any] = {}
-    for at, value in _fields(message):
-        if at == _ID and isinstance(value, int):
-            number = value
-        elif at == _TYPE and isinstance(value, int):
-            kind = value
-        elif at == _MICROS and isinstance(value, int):
-            micros = value
-        elif at == _DATA_NEEDS:
-            needs += _numbers(value)
-        elif at == _CONTROL:
-            controlled = True
-        elif at == _ATTRIBUTE and isinstance(value, bytes):
-            title, said = _attribute(value)
-            about[title] = said
-    node = _node(name, number, kind, micros, needs, about)
-    node.controlled = controlled
-    return node
-
-
-def _attribute(message: bytes) -> tuple[str, Any]:
-    """Return (name, value) of an attribute from its protobuf message.
-
-    The value is a whole number, a text, a list of whole numbers, or None for other types.
-    """
-    name: str = ""
-    said: int | str | list[int] | None = None
-    for at, value in _fields(message):
-        if at == _NAME and isinstance(value, bytes):
-            name = value.decode(errors="replace")
-        elif at in _VARINTS and isinstance(value, int):
-            said = value - (1 << 64) if value >= 1 << 63 else value
-        elif at in _ZIGZAG and isinstance(value, int):
-            said = (value >> 1) ^ -(value & 1)
-        elif at in _FIXED | _SIGNED and isinstance(value, bytes):
-            said = int.from_bytes(value, "little", signed=at in _SIGNED)
-        elif at == _TEXT and isinstance(value, bytes):
-            said = value.decode(errors="replace")
-        elif at in _LISTS and isinstance(value, bytes):
-            said = [
-                each for number, held in _fields(value) if number == 1 for each in _numbers(held)
-            ]
-    return name, said
-
-
-def _numbers(value: int | bytes) -> list[int]:
-    """Return the numbers in a repeated protobuf field: ``value`` is one number, or packed bytes."""
-    if isinstance(value, int):
-        return [value]
-    found, at = [], 0
-    while at < len(value):
-        number, at = _varint(value, at)
-        found.append(number)
-    return found
+def _call(call: str, size: int, root: int, ranks: int) -> str:
+    """Return the record of a collective of ``ranks`` ranks."""
+    part = size // ranks
+    arguments: tuple[int, ...] = {
+        "barrier": (),
+        "bcast": (size, root, BYTE),
+        "allreduce": (size, 0, BYTE),
+        "reduce": (size, 0, root, BYTE),
+        "gather": (part, part, root, BYTE, BYTE),
+        "scatter": (part, part, root, BYTE, BYTE),
+        "allgather": (part, part, BYTE, BYTE),
+        "alltoall": (part, part, BYTE, BYTE),
+    }.get(call, (*[part] * ranks, 0, BYTE))
+    return " ".join([call, *map(str, arguments)])

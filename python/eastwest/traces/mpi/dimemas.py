@@ -4,12 +4,19 @@ Both forms of records are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and
 names (``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if
 bit 1 of the field *synchronism* is set; bit 0 (rendezvous) is ignored, because the scenario's
 ``eager_limit`` decides. A receive is blocking (0), immediate (1), or the wait for an immediate
-receive (2). Dimemas has no wait for sends.
+receive (2). Dimemas has no wait for sends. A global operation is non-blocking (0), blocking (1, or
+no such field), or the wait for a non-blocking one (2), which becomes a ``waitall``.
+
+A communicator becomes a group of ranks; the first one with all tasks in their order is group 0. The
+field *root* of a global operation is the number of the root task, which is equal in the records of
+all tasks, or a 1 in the record of the root and a 0 in those of the others. A first pass over the
+file finds out which.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,6 +26,7 @@ from eastwest.traces.source import Source
 from eastwest.units import clean
 
 _HEADER = re.compile(rb"#DIMEMAS:.*?:(\d{1,9})\(")
+_WHOLE = re.compile(r"\s*-?\d{1,19}\s*")
 _NAMED = re.compile(r'"([^"]*)"\s*\{([^{}]*)(\{[^{}]*\})?\s*\}\s*;;')
 #: Number of each kind of records, by the name of the kind in older traces.
 _NAMES = {
@@ -34,7 +42,66 @@ _OPERATIONS = (
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
     "alltoall", "alltoallv", "reduce", "allreduce", "reducescatter", "scan",
 )  # fmt: skip
+#: Operations with a root; in the others the field has no meaning.
+_ROOTED = {"bcast", "gather", "gatherv", "scatter", "scatterv", "reduce"}
 _LONGEST_LINE = 1 << 20
+
+
+@dataclass
+class _Root:
+    """Values of the field *root* in the records of one operation."""
+
+    least: int
+    most: int
+    #: Task whose record has the largest value, and the number of these records.
+    task: int
+    times: int = 1
+
+    def see(self, task: int, value: int) -> None:
+        """Take the record of another task."""
+        self.least = min(self.least, value)
+        if value >= self.most:
+            self.times = self.times + 1 if value == self.most else 1
+            self.most, self.task = value, task
+
+    def root(self) -> int | None:
+        """Return the task that is the root; None if the tasks contradict each other."""
+        if self.least == self.most:
+            return self.most
+        return self.task if (self.least, self.most, self.times) == (0, 1, 1) else None
+
+
+#: Roots by communicator, and number of the operation among those with a root in it.
+_Roots = dict[tuple[int, int], _Root]
+
+
+@dataclass
+class _Communicator:
+    """A communicator and its group in the rank files."""
+
+    #: Number of the group in the rank files; group 0 has all tasks.
+    number: int
+    #: Tasks in the order of their numbers in the communicator.
+    tasks: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        self.place = {task: at for at, task in enumerate(self.tasks)}
+
+
+@dataclass
+class _Task:
+    """State of a task."""
+
+    #: Immediate receives that are not complete yet.
+    receives: int = 0
+    #: Non-blocking operations that are not complete yet.
+    operations: int = 0
+    #: Whether non-blocking operations were completed since the last record of another kind.
+    waits: bool = False
+    #: Numbers of the groups that the file of the rank defines.
+    groups: set[int] = field(default_factory=set)
+    #: Number of the operations with a root in each communicator.
+    rooted: Counter[int] = field(default_factory=Counter)
 
 
 @dataclass
@@ -45,11 +112,31 @@ class _Reading:
     ranks: int
     into: RankFiles
     line: int = 0
-    #: Tasks of each defined communicator, by the number of the communicator.
-    members: dict[int, frozenset[int]] = field(default_factory=dict)
+    #: Communicators by their numbers.
+    communicators: dict[int, _Communicator] = field(default_factory=dict)
+    roots: _Roots = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.everyone = frozenset(range(self.ranks))
+        self.everyone = tuple(range(self.ranks))
+        self.tasks = [_Task() for _ in self.everyone]
+        #: Whether the trace defines a communicator; and communicators that it does not define.
+        self.defines = False
+        self.undefined: set[int] = set()
+
+    def add(self, number: int, tasks: tuple[int, ...]) -> _Communicator:
+        """Add a communicator of ``tasks``."""
+        used = [communicator.number for communicator in self.communicators.values()]
+        is_all = tasks == self.everyone and 0 not in used
+        made = _Communicator(0 if is_all else max(used, default=0) + 1, tasks)
+        return self.communicators.setdefault(number, made)
+
+    def put(self, task: int, communicator: _Communicator, call: str, *numbers: int) -> None:
+        """Write a call in a communicator; the file of the rank defines the group before."""
+        number, groups = communicator.number, self.tasks[task].groups
+        if number and number not in groups:
+            groups.add(number)
+            self.into.put(task, "group", number, *communicator.tasks)
+        self.into.put(task, call, *numbers, group=number)
 
     def note(self, reason: str, consequence: str, found: str = "") -> None:
         self.into.account.note(self.name, self.line, reason, found, consequence=consequence)
@@ -84,6 +171,8 @@ def read(source: Source, into: RankFiles) -> int:
     if not 0 < int(found[1]) <= MOST_RANKS:
         raise InputError(f"{source.name}:1: has {int(found[1])} tasks; allowed: 1 to {MOST_RANKS}")
     reading = _Reading(source.name, int(found[1]), into, 1)
+    with Source(source.path, name=source.name) as again:
+        reading.roots = _roots(reading, again)
     for rank in range(reading.ranks):
         into.put(rank, "init")
     for reading.line, raw in lines:
@@ -96,8 +185,32 @@ def read(source: Source, into: RankFiles) -> int:
     if source.cut:
         raise reading.fail(f"is damaged or truncated: {source.cut}")
     for rank in range(reading.ranks):
+        _wait_all(reading, rank)
         into.put(rank, "finalize")
     return reading.ranks
+
+
+def _roots(reading: _Reading, source: Source) -> _Roots:
+    """Return the roots of all operations; records that are damaged are left to the second pass."""
+    roots: _Roots = {}
+    seen: Counter[tuple[int, int]] = Counter()
+    for reading.line, raw in source.lines(_LONGEST_LINE):
+        if not raw.startswith(b"10:") and b'"global OP"' not in raw:
+            continue
+        for kind, words in _records(reading, raw.decode(errors="replace").strip()):
+            whole = [word.strip() for word in words[:5] if _WHOLE.fullmatch(word)]
+            if kind != "10" or len(whole) < 5:
+                continue
+            task, thread, number, communicator, value = map(int, whole)
+            is_rooted = 0 <= number < len(_OPERATIONS) and _OPERATIONS[number] in _ROOTED
+            if is_rooted and thread == 0 and words[8:9] != ["2"]:
+                key = communicator, seen[task, communicator]
+                seen[task, communicator] += 1
+                if key in roots:
+                    roots[key].see(task, value)
+                else:
+                    roots[key] = _Root(value, value, task)
+    return roots
 
 
 def _records(reading: _Reading, text: str) -> Iterator[tuple[str, list[str]]]:
@@ -162,10 +275,12 @@ def _take(reading: _Reading, kind: str, words: list[str]) -> None:
             f"thread {thread} of task {task}",
         )
         return
+    if kind == "10":
+        _collective(reading, task, words)
+        return
+    _wait_all(reading, task)
     if kind == "1":
         reading.into.compute(task, _seconds(reading, words))
-    elif kind == "10":
-        _collective(reading, task, words)
     else:
         _message(reading, task, kind, words)
 
@@ -175,74 +290,75 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
         _int(reading, words, at, what)
         for at, what in enumerate(("a task", "a size", "a tag", "a communicator", "a kind"), 2)
     )
-    members = _members(reading, communicator)
-    if not {task, other} <= members:
+    members = _communicator(reading, communicator)
+    if not {task, other} <= members.place.keys():
         raise reading.fail(f"task {task} or {other} is not in communicator {communicator}")
     if not 0 <= how < (4 if kind == "2" else 3):
         raise reading.fail(
             f"found kind {how} of a message, expected 0 to {3 if kind == '2' else 2}"
         )
-    tag = _apart(reading, tag, communicator)
+    state, partner = reading.tasks[task], members.place[other]
     if kind == "2":
         if how & 1:
             reading.note(
                 "send with rendezvous", "eager_limit decides whether it waits for its receive"
             )
         call = "isend" if how & 2 else "send"
-        reading.into.put(task, call, other, tag, size, BYTE)
+        reading.put(task, members, call, partner, tag, size, BYTE)
     elif how == 2:
+        state.receives = max(0, state.receives - 1)
         reading.into.put(task, "wait", other, task, tag)
     else:
-        call = "irecv" if how == 1 else "recv"
-        reading.into.put(task, call, other, tag, size, BYTE)
+        state.receives += how
+        reading.put(task, members, "irecv" if how else "recv", partner, tag, size, BYTE)
 
 
-def _apart(reading: _Reading, tag: int, communicator: int) -> int:
-    """Return a tag made from ``tag`` and the communicator, unique among all communicators.
-
-    So messages of different communicators never match. A negative (any) tag does not change.
-    """
-    if len(reading.members) <= 1 or tag < 0:
-        return tag
-    return tag + (communicator << 40)
+def _wait_all(reading: _Reading, task: int) -> None:
+    """Write the wait for the completed non-blocking operations of a task, if there are any."""
+    state = reading.tasks[task]
+    if state.waits:
+        state.waits = False
+        if state.receives or state.operations:
+            reading.leave_out(
+                "wait for a non-blocking operation while other requests are open",
+                "the rank waits for the other requests, too",
+            )
+        reading.into.put(task, "waitall")
 
 
 def _collective(reading: _Reading, task: int, words: list[str]) -> None:
-    number, communicator, root, _, sent, received = (
+    number, communicator, _, _, sent, received = (
         _int(reading, words, at, what)
         for at, what in enumerate(
             ("an operation", "a communicator", "a root", "a thread", "bytes", "bytes"), 2
         )
     )
+    how = _int(reading, words, 8, "a kind") if len(words) > 8 else 1
     if not 0 <= number < len(_OPERATIONS):
         raise reading.fail(f"found operation {number}, expected 0 to {len(_OPERATIONS) - 1}")
-    members = _members(reading, communicator)
-    if len(members) != reading.ranks:
-        reading.leave_out(
-            f"{_OPERATIONS[number]} of communicator {communicator}, which has "
-            f"{len(members)} of {reading.ranks} tasks: only operations of all tasks "
-            "can be replayed",
-            "it is left out: its tasks do not wait for each other, and its bytes are not sent",
-        )
+    if not 0 <= how <= 3:
+        raise reading.fail(f"found kind {how} of an operation, expected 0 to 3")
+    state = reading.tasks[task]
+    if how == 2:
+        if not state.operations:
+            reason = "wait for a non-blocking operation that did not begin"
+            reading.leave_out(reason, "it is left out: no wait is replayed")
+            return
+        state.waits = True
+        state.operations -= 1
         return
-    put, call, n = reading.into.put, _OPERATIONS[number], reading.ranks
-    if call == "barrier":
-        put(task, call)
-    elif call == "bcast":
-        put(task, call, max(sent, received), root, BYTE)
-    elif call in {"reduce", "allreduce", "scan"}:
-        put(task, call, max(sent, received), 0, *([root] if call == "reduce" else []), BYTE)
-    elif call in {"gather", "gatherv", "scatter", "scatterv"}:
-        # Dimemas records no sizes for single ranks: each rank gets an equal part of the total.
-        kind = call.removesuffix("v")
-        part = sent if kind == "gather" else received
-        put(task, kind, part, part, root, BYTE, BYTE)
-    elif call in {"allgather", "allgatherv"}:
-        put(task, "allgather", sent, sent, BYTE, BYTE)
-    elif call in {"alltoall", "alltoallv"}:
-        put(task, "alltoall", sent // n, received // n, BYTE, BYTE)
-    else:
-        put(task, "reducescatter", *[max(sent, received) // n] * n, 0, BYTE)
+    _wait_all(reading, task)
+    members = _communicator(reading, communicator)
+    if task not in members.place:
+        raise reading.fail(f"task {task} is not in communicator {communicator}")
+    call, n = _OPERATIONS[number], len(members.tasks)
+    root = _root(reading, task, communicator, members) if call in _ROOTED else 0
+    numbers = _arguments(call, n, root, sent, received)
+    state.operations += how == 0
+    name = call if call == "barrier" else call.removesuffix("v")
+    reading.put(task, members, f"i{name}" if how == 0 else name, *numbers)
+    if how == 3:
+        reading.note("operation that waits only for its root", "it waits for all its tasks")
     if call.endswith("v"):
         reading.note(
             f"{call}: Dimemas records no sizes for single ranks", "all ranks get equal parts"
@@ -253,22 +369,57 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
         )
 
 
-def _members(reading: _Reading, communicator: int) -> frozenset[int]:
-    """Return the tasks of a communicator; without a definition, all tasks.
+def _root(reading: _Reading, task: int, communicator: int, members: _Communicator) -> int:
+    """Return the root of the next operation of a task with a root, as its number in the group."""
+    rooted = reading.tasks[task].rooted
+    key = communicator, rooted[communicator]
+    rooted[communicator] += 1
+    root = reading.roots[key].root() if key in reading.roots else 0
+    if root is None:
+        raise reading.fail(f"the tasks name different roots of an operation of {communicator}")
+    if len(members.tasks) == 1:
+        return 0
+    if root not in members.place:
+        raise reading.fail(f"the root, task {root}, is not in communicator {communicator}")
+    return members.place[root]
+
+
+def _arguments(call: str, n: int, root: int, sent: int, received: int) -> tuple[int, ...]:
+    """Return the arguments of an operation of ``n`` tasks.
+
+    Dimemas records no sizes for single ranks: each rank gets an equal part of the total.
+    """
+    most = max(sent, received)
+    known: dict[str, tuple[int, ...]] = {
+        "barrier": (),
+        "bcast": (most, root, BYTE),
+        "reduce": (most, 0, root, BYTE),
+        "allreduce": (most, 0, BYTE),
+        "scan": (most, 0, BYTE),
+        "gather": (sent, sent, root, BYTE, BYTE),
+        "scatter": (received, received, root, BYTE, BYTE),
+        "allgather": (sent, sent, BYTE, BYTE),
+        "alltoall": (sent // n, received // n, BYTE, BYTE),
+    }
+    return known.get(call.removesuffix("v"), (*[most // n] * n, 0, BYTE))
+
+
+def _communicator(reading: _Reading, number: int) -> _Communicator:
+    """Return a communicator by its number; without a definition, it has all tasks.
 
     A missing definition is noted. If other communicators have definitions, it changes the meaning,
     so ``InputError`` is raised unless ``lossy``.
     """
-    found = reading.members.get(communicator)
-    if found is not None:
-        return found
-    if reading.members:
+    if number in reading.communicators and number not in reading.undefined:
+        return reading.communicators[number]
+    then = "it is assumed to have all tasks"
+    if reading.defines:
         reason = "communicator without a definition, beside others that have one"
-        then = "it is assumed to have all tasks"
-        reading.into.account.change(reading.name, reading.line, reason, then, str(communicator))
+        reading.into.account.change(reading.name, reading.line, reason, then, str(number))
     else:
-        reading.note("communicator without a definition", "it is assumed to have all tasks")
-    return reading.everyone
+        reading.note("communicator without a definition", then)
+    reading.undefined.add(number)
+    return reading.add(number, reading.everyone)
 
 
 def _define(reading: _Reading, words: list[str]) -> None:
@@ -288,7 +439,12 @@ def _define(reading: _Reading, words: list[str]) -> None:
             f"the definition of communicator {number} must list {count} tasks from 0 to "
             f"{reading.ranks - 1}"
         )
-    reading.members[number] = frozenset(tasks)
+    if len(set(tasks)) < count:
+        raise reading.fail(f"the definition of communicator {number} lists a task twice")
+    reading.defines = True
+    reading.undefined.discard(number)
+    if reading.add(number, tuple(tasks)).tasks != tuple(tasks):
+        raise reading.fail(f"communicator {number} is defined twice, with different tasks")
 
 
 def _int(reading: _Reading, words: list[str], at: int, what: str) -> int:

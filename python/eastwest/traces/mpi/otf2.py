@@ -5,15 +5,18 @@ Time between MPI calls is computing; time within MPI calls is left out, because 
 determines it. Blocking sends and receives are read from the message events. ``MPI_Isend``,
 ``MPI_Irecv`` and their completions are read from the request events; the completion of a request
 becomes a wait. Collectives are read from their end events, which have the root and the bytes.
-Collectives of some ranks, one-sided operations and other calls that a replay cannot express are
-refused; with ``lossy`` they are left out and counted. Events without messages are counted in a
-note.
+Non-blocking collectives begin at their request events, and a ``waitall`` follows the call that
+completes them. A communicator becomes a group of ranks; the first one with all ranks in their order
+is group 0. Collectives of inter-communicators, one-sided operations and other calls that a replay
+cannot express are refused; with ``lossy`` they are left out and counted. Events without messages
+are counted in a note.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +58,7 @@ _TIMES = {"Enter", "Leave"}
 #: Events that are not read, because a later event of the same operation has all information.
 _OPENINGS = {"MpiCollectiveBegin"}
 #: Prefixes of communication events that a replay cannot express.
-_BEYOND = ("Rma", "NonBlockingCollective", "CommCreate", "CommDestroy", "MpiRequestCancelled")
+_BEYOND = ("Rma", "NonBlockingCollective", "MpiRequestCancelled")
 
 
 def looks_like(path: Path) -> bool:
@@ -81,11 +84,11 @@ def read(path: Path, into: RankFiles) -> int:
     """
     otf2 = library()
     try:
-        # Two passes are needed: what a posted receive will get is known only at its completion.
+        # Two passes are needed: what a request transfers is known only at its completion.
         with otf2.reader.open(str(path)) as trace:
-            receives = _Reading(path.name, trace, into).receives()
+            posted = _Reading(path.name, trace, into).operations()
         with otf2.reader.open(str(path)) as trace:
-            return _Reading(path.name, trace, into).all(receives)
+            return _Reading(path.name, trace, into).all(posted)
     except otf2.error.TraceReaderError as error:
         raise InputError(f"{path}: cannot be read: {clean(str(error), 200)}") from None
 
@@ -95,9 +98,39 @@ def _is_process(group: Any) -> bool:
     return str(getattr(group, "location_group_type", "PROCESS")).endswith("PROCESS")
 
 
-#: Queue of messages by (rank, number of a request); a message is (source, tag, size in bytes, data
-#: type).
-_Receives = dict[tuple[int, int], deque[tuple[int, int, int, int]]]
+@dataclass(frozen=True)
+class _Group:
+    """A communicator in the rank files."""
+
+    #: Number of the group in the rank files; group 0 has all ranks.
+    number: int
+    #: Ranks of the program, in the order of their numbers in the group.
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """A receive or collective that a rank has posted, as its completion describes it."""
+
+    #: Name of the call.
+    call: str
+    #: Communicator of the operation; None: it is not known, or cannot be replayed.
+    group: _Group | None
+    #: Sender or root, as a rank of the group.
+    other: int
+    #: Tag of a message.
+    tag: int = 0
+    #: Bytes of a message, or that the rank sends in a collective.
+    sent: int = 0
+    #: Bytes that the rank receives in a collective.
+    received: int = 0
+    #: Number of ranks of the communicator of a collective; −1: an inter-communicator, None: the
+    #: trace does not state it.
+    members: int | None = None
+
+
+#: Operations by (rank, number of a request), in the order of their completion.
+_Posted = dict[tuple[int, int], deque[_Operation]]
 
 
 class _Rank:
@@ -114,6 +147,14 @@ class _Rank:
         self.since: int | None = None
         #: Sends that are not complete yet, by the number of their request: (sender, receiver, tag).
         self.sends: dict[int, tuple[int, int, int]] = {}
+        #: Receives that are not complete yet.
+        self.receives = 0
+        #: Requests of non-blocking collectives that are not complete yet.
+        self.collectives: set[int] = set()
+        #: Whether the current MPI call has completed a non-blocking collective.
+        self.waits = False
+        #: Numbers of the groups that the file of the rank defines.
+        self.groups: set[int] = set()
         #: Sends of the current MPI_Sendrecv as (sender, receiver, tag); None outside of
         #: MPI_Sendrecv.
         self.exchange: list[tuple[int, int, int]] | None = None
@@ -130,23 +171,50 @@ class _Reading:
         self.rank_of = {group: number for number, group in enumerate(groups)}
         self.ranks = [_Rank() for _ in groups]
         self.first: dict[Any, Any] = {}
-        self.coming: _Receives = {}
+        self.posted: _Posted = {}
+        #: Group of each communicator; None: its ranks are not known.
+        self.groups: dict[Any, _Group | None] = {}
         for location in locations:
             if location.group in self.rank_of:
                 self.first.setdefault(location.group, location)
+        # In the order of their definitions, so that both passes give them the same numbers; other
+        # paradigms, such as threads, have communicators, too.
+        for communicator in getattr(trace.definitions, "comms", ()):
+            paradigm = getattr(getattr(communicator, "group", None), "paradigm", "MPI")
+            if str(paradigm).endswith("MPI"):
+                self._group(communicator)
 
     def _is_first(self, location: Any) -> bool:
         """Whether a location is the first one of its process; only first locations are read."""
         return bool(self.first.get(location.group) is location)
 
-    def all(self, receives: _Receives) -> int:
+    def _group(self, communicator: Any) -> _Group | None:
+        """Return the group of a communicator; None if its ranks are not known."""
+        if communicator not in self.groups:
+            members = getattr(getattr(communicator, "group", None), "members", None)
+            if getattr(communicator, "groupA", None) is not None:
+                members = None  # an inter-communicator: its members are those of two groups
+            ranks = tuple(
+                self.rank_of.get(getattr(each, "group", None), -1) for each in members or ()
+            )
+            everyone = tuple(range(len(self.ranks)))
+            used = [group.number for group in self.groups.values() if group]
+            if not ranks or min(ranks) < 0 or len(set(ranks)) < len(ranks):
+                self.groups[communicator] = None
+            elif ranks == everyone and 0 not in used:
+                self.groups[communicator] = _Group(0, ranks)
+            else:
+                self.groups[communicator] = _Group(max(used, default=0) + 1, ranks)
+        return self.groups[communicator]
+
+    def all(self, posted: _Posted) -> int:
         """Read all events and write the calls of all ranks; return the number of ranks.
 
-        ``receives`` has the messages of posted receives, as the method ``receives`` returns them.
+        ``posted`` has the operations of requests, as the method ``operations`` returns them.
         """
         if not self.ranks:
             raise InputError(f"{self.name}: has no location group that is a process")
-        self.coming = receives
+        self.posted = posted
         for rank in range(len(self.ranks)):
             self.into.put(rank, "init")
         for location, event in self.trace.events:
@@ -156,22 +224,29 @@ class _Reading:
             else:
                 self._other_location(event)
         for rank in range(len(self.ranks)):
-            self._end(self.ranks[rank])
+            self._end(rank, self.ranks[rank])
             self.into.put(rank, "finalize")
         return len(self.ranks)
 
-    def receives(self) -> _Receives:
-        """Return the messages of completed receives (``MPI_Irecv``), by (rank, request number).
+    def operations(self) -> _Posted:
+        """Return the completed receives and non-blocking collectives, by (rank, request number).
 
-        A request number can be used again, so the value is a queue of messages in the order of
-        completion. A message is (source, tag, size in bytes, data type).
+        A request number can be used again, so the value is a queue in the order of completion.
         """
-        found: _Receives = {}
+        found: _Posted = {}
         for location, event in self.trace.events:
-            if type(event).__name__ == "MpiIrecv" and self._is_first(location):
-                key = self.rank_of[location.group], int(event.request_id)
-                got = self._world(event, event.sender), *self._size(event)
-                found.setdefault(key, deque()).append(got)
+            kind = type(event).__name__
+            if kind not in {"MpiIrecv", "NonBlockingCollectiveComplete"}:
+                continue
+            if not self._is_first(location):
+                continue
+            rank = self.rank_of[location.group]
+            if kind == "MpiIrecv":
+                group, sender = self._partner(rank, event, event.sender)
+                made = _Operation("irecv", group, sender, int(event.msg_tag), int(event.msg_length))
+            else:
+                made = self._operation(event)
+            found.setdefault((rank, int(event.request_id)), deque()).append(made)
         return found
 
     def _take(self, rank: int, event: Any) -> None:
@@ -195,6 +270,8 @@ class _Reading:
             r.exchange = None
             r.depth = max(0, r.depth - 1)
             r.since = event.time
+            if r.waits and r.depth == 0:
+                self._wait_all(rank, r)
         elif kind in _TIMES:
             r.began = event.time if r.began is None else r.began
             self._note("entry or exit of a region outside MPI", "its time counts as computing")
@@ -243,11 +320,21 @@ class _Reading:
         else:
             self._note(f"event {shown}", "it has no information on computing or messages")
 
-    def _end(self, r: _Rank) -> None:
-        """Report sends of a rank, with state ``r``, that are not complete at the trace's end."""
+    def _end(self, rank: int, r: _Rank) -> None:
+        """Report operations of a rank, with state ``r``, that are open at the trace's end."""
+        if r.waits:
+            self._wait_all(rank, r)
         if r.sends:
             then = "nothing waits for the send"
             self._note("immediate send that is never complete", then, rows=len(r.sends))
+
+    def _wait_all(self, rank: int, r: _Rank) -> None:
+        """Write the wait for completed non-blocking collectives of a rank with state ``r``."""
+        r.waits = False
+        if r.sends or r.receives or r.collectives:
+            reason = "completion of a non-blocking collective while other requests are open"
+            self._leave_out(reason, "the rank waits for the other requests, too")
+        self.into.put(rank, "waitall")
 
     def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> bool:
         """Write the MPI call of an event of a message or collective; return False for other events.
@@ -256,22 +343,26 @@ class _Reading:
         ``otf2``.
         """
         put = self.into.put
-        if kind == "MpiSend" and r.exchange is not None:
-            to = self._world(event, event.receiver)
-            put(rank, "isend", to, *self._size(event))
-            r.exchange.append((rank, to, int(event.msg_tag)))
-        elif kind == "MpiSend":
-            put(rank, "send", self._world(event, event.receiver), *self._size(event))
+        if kind in {"MpiSend", "MpiIsend"}:
+            group, to = self._partner(rank, event, event.receiver)
+            at_once = kind == "MpiIsend" or r.exchange is not None
+            message = to, int(event.msg_tag), int(event.msg_length), BYTE
+            put(rank, "isend" if at_once else "send", *message, group=self._define(rank, group))
+            sent = rank, group.ranks[to] if group else to, int(event.msg_tag)
+            if kind == "MpiIsend":
+                r.sends[event.request_id] = sent
+            elif r.exchange is not None:
+                r.exchange.append(sent)
         elif kind == "MpiRecv":
-            put(rank, "recv", self._world(event, event.sender), *self._size(event))
-        elif kind == "MpiIsend":
-            to, tag = self._world(event, event.receiver), event.msg_tag
-            put(rank, "isend", to, *self._size(event))
-            r.sends[event.request_id] = (rank, to, tag)
+            group, sender = self._partner(rank, event, event.sender)
+            message = sender, int(event.msg_tag), int(event.msg_length), BYTE
+            put(rank, "recv", *message, group=self._define(rank, group))
         elif kind == "MpiIrecvRequest":
-            self._posted(rank, int(event.request_id))
+            self._receive(rank, r, int(event.request_id))
         elif kind == "MpiIrecv":
-            put(rank, "wait", self._world(event, event.sender), rank, int(event.msg_tag))
+            group, sender = self._partner(rank, event, event.sender)
+            r.receives = max(0, r.receives - 1)
+            put(rank, "wait", group.ranks[sender] if group else sender, rank, int(event.msg_tag))
         elif kind == "MpiIsendComplete":
             self._sent(rank, r.sends.pop(event.request_id, None))
         elif kind == "MpiRequestTest":
@@ -279,14 +370,22 @@ class _Reading:
                 "test of a request that was not complete", "it is left out: it transfers nothing"
             )
         elif kind == "MpiCollectiveEnd":
-            self._collective(rank, event)
+            self._collective(rank, self._operation(event), "")
+        elif kind == "NonBlockingCollectiveRequest":
+            self._begin(rank, r, event)
+        elif kind == "NonBlockingCollectiveComplete":
+            r.waits = r.waits or event.request_id in r.collectives
+            r.collectives.discard(event.request_id)
         else:
             return False
         return True
 
-    def _posted(self, rank: int, request: int) -> None:
-        if coming := self.coming.get((rank, request)):
-            self.into.put(rank, "irecv", *coming.popleft())
+    def _receive(self, rank: int, r: _Rank, request: int) -> None:
+        if coming := self.posted.get((rank, request)):
+            message = coming.popleft()
+            numbers = message.other, message.tag, message.sent, BYTE
+            r.receives += 1
+            self.into.put(rank, "irecv", *numbers, group=self._define(rank, message.group))
         else:
             reason = "receive that is posted but never completed: its message is not known"
             self._leave_out(reason, "it is left out: the rank does not receive it")
@@ -299,77 +398,118 @@ class _Reading:
                 "completion of a send that did not begin", "it is left out: no wait is replayed"
             )
 
-    def _size(self, event: Any) -> tuple[int, int, int]:
-        """Return (tag, size in bytes, data type ``MPI_BYTE``) of an event's message."""
-        return int(event.msg_tag), int(event.msg_length), BYTE
+    def _define(self, rank: int, group: _Group | None) -> int:
+        """Return the number of a group; the file of the rank defines it before its first use."""
+        number = group.number if group else 0
+        if group and number and number not in self.ranks[rank].groups:
+            self.ranks[rank].groups.add(number)
+            self.into.put(rank, "group", number, *group.ranks)
+        return number
 
-    def _world(self, event: Any, member: int) -> int:
-        """Return the rank of a process from its number ``member`` in the communicator of ``event``.
+    def _partner(self, rank: int, event: Any, member: int) -> tuple[_Group | None, int]:
+        """Return the group of a message of ``rank``, and the number of the other rank in it.
 
-        Raises ``InputError`` if the communicator has no such member.
+        ``member`` is the number of the other rank in the communicator of the event. The group is
+        None if the number is a rank of the program. Raises ``InputError`` if the communicator has
+        no such member.
         """
-        members = getattr(getattr(event.communicator, "group", None), "members", None)
-        if members is None:
-            then = "its member numbers are used as ranks"
-            self._note("message in a communicator without a group", then)
-            return int(member)
-        if not 0 <= member < len(members):
+        communicator = event.communicator
+        group = self._group(communicator)
+        if group is not None:
+            self._check(member, len(group.ranks))
+            return group, int(member)
+        sides = [getattr(communicator, side, None) for side in ("groupA", "groupB")]
+        if None not in sides:
+            groups: list[Any] = sides
+            ranks = [[self.rank_of.get(each.group, -1) for each in side.members] for side in groups]
+            remote = ranks[1] if rank in ranks[0] else ranks[0]
+            self._check(member, len(remote))
+            return None, remote[member]
+        members = getattr(getattr(communicator, "group", None), "members", None)
+        if members is not None and not members:  # MPI_COMM_SELF
+            return None, rank
+        then = "its member numbers are used as ranks"
+        self._note("message in a communicator without a group", then)
+        return None, int(member)
+
+    def _check(self, member: int, members: int) -> None:
+        if not 0 <= member < members:
             raise InputError(
                 f"{self.name}: a message names member {member} of a communicator whose members are "
-                f"0 to {len(members) - 1}"
+                f"0 to {members - 1}"
             )
-        found = members[member]
-        group = getattr(found, "group", None)
-        return self.rank_of[group] if group in self.rank_of else int(member)
 
-    def _collective(self, rank: int, event: Any) -> None:
+    def _operation(self, event: Any) -> _Operation:
+        """Return the collective of an event."""
         name = str(event.collective_op).rsplit(".", 1)[-1].upper()
-        call = _COLLECTIVES.get(name)
-        shown = clean(name, 40).lower()
-        if name in _WITHOUT_DATA:
+        communicator = event.communicator
+        members = getattr(getattr(communicator, "group", None), "members", None)
+        sides = [getattr(communicator, side, None) for side in ("groupA", "groupB")]
+        count = -1 if any(sides) else None if members is None else len(members)
+        group, sizes = self._group(communicator), (int(event.size_sent), int(event.size_received))
+        return _Operation(name, group, int(event.root), 0, *sizes, count)
+
+    def _begin(self, rank: int, r: _Rank, event: Any) -> None:
+        """Write a non-blocking collective of a rank with state ``r``, from its request event."""
+        coming = self.posted.get((rank, int(event.request_id)))
+        if not coming:
+            reason = "non-blocking collective that is never completed: its kind is not known"
+            self._leave_out(reason, "it is left out: its bytes are not sent")
+        elif self._collective(rank, coming.popleft(), "i"):
+            r.collectives.add(event.request_id)
+
+    def _collective(self, rank: int, made: _Operation, prefix: str) -> bool:
+        """Write a collective, with ``prefix`` before its name; return whether it was written.
+
+        Otherwise the reason is reported; raises ``InputError`` if this changes the meaning, unless
+        ``lossy``.
+        """
+        call = _COLLECTIVES.get(made.call)
+        shown = clean(made.call, 40).lower()
+        then = "it is left out: its ranks do not wait for each other, and its bytes are not sent"
+        if made.call in _WITHOUT_DATA:
             self._note(f"collective {shown}", "it is left out: it transfers no data")
-            return
+            return False
         if call is None:
-            then = (
-                "it is left out: its ranks do not wait for each other, and its bytes are not sent"
-            )
             self._leave_out(f"collective {shown}, which a replay cannot express", then)
-            return
-        members = getattr(getattr(event.communicator, "group", None), "members", None)
-        n = len(self.ranks)
-        if members is None:
+            return False
+        group = made.group
+        if group is None:
+            if made.members == 0:
+                then = "it is left out: it sends nothing"
+                self._note(f"{call} of one rank (MPI_COMM_SELF)", then)
+                return False
+            if made.members is not None:
+                self._leave_out(f"{call} of a communicator whose ranks are not processes", then)
+                return False
             then = "it is assumed to have all ranks"
             self._note("collective in a communicator without a group", then)
-        elif len(members) != n:
-            self._leave_out(
-                f"{call} of {len(members)} of {n} ranks: only collectives of all ranks can be "
-                "replayed",
-                "it is left out: its ranks do not wait for each other, and its bytes are not sent",
-            )
-            return
-        if name in _VECTORS:
+            group = _Group(0, tuple(range(len(self.ranks))))
+        elif rank not in group.ranks:
+            self._leave_out(f"{call} of a communicator that does not have the rank", then)
+            return False
+        if made.call in _VECTORS:
             self._note(f"{shown}: OTF2 has no sizes for single ranks", "all ranks get equal parts")
-        self._put_collective(rank, call, event)
+        numbers = _arguments(call, made, len(group.ranks))
+        self.into.put(rank, prefix + call, *numbers, group=self._define(rank, group))
+        return True
 
-    def _put_collective(self, rank: int, call: str, event: Any) -> None:
-        n = len(self.ranks)
-        sent, received = int(event.size_sent), int(event.size_received)
-        root = self._world(event, int(event.root)) if 0 <= int(event.root) < n else 0
-        put = self.into.put
-        if call == "barrier":
-            put(rank, call)
-        elif call == "bcast":
-            put(rank, call, received or sent // n, root, BYTE)
-        elif call == "reduce":
-            put(rank, call, sent, 0, root, BYTE)
-        elif call in {"allreduce", "scan", "exscan"}:
-            put(rank, call, sent, 0, BYTE)
-        elif call in {"gather", "scatter"}:
-            part = sent if call == "gather" else received
-            put(rank, call, part, part, root, BYTE, BYTE)
-        elif call == "allgather":
-            put(rank, call, received // n, received // n, BYTE, BYTE)
-        elif call == "alltoall":
-            put(rank, call, sent // n, received // n, BYTE, BYTE)
-        else:
-            put(rank, call, *[max(sent, received) // n] * n, 0, BYTE)
+
+def _arguments(call: str, made: _Operation, n: int) -> tuple[int, ...]:
+    """Return the arguments of a collective of ``n`` ranks."""
+    root = made.other if 0 <= made.other < n else 0
+    sent, received = made.sent, made.received
+    part = sent if call == "gather" else received
+    known: dict[str, tuple[int, ...]] = {
+        "barrier": (),
+        "bcast": (received or sent // n, root, BYTE),
+        "reduce": (sent, 0, root, BYTE),
+        "allreduce": (sent, 0, BYTE),
+        "scan": (sent, 0, BYTE),
+        "exscan": (sent, 0, BYTE),
+        "gather": (part, part, root, BYTE, BYTE),
+        "scatter": (part, part, root, BYTE, BYTE),
+        "allgather": (received // n, received // n, BYTE, BYTE),
+        "alltoall": (sent // n, received // n, BYTE, BYTE),
+    }
+    return known.get(call, (*[max(sent, received) // n] * n, 0, BYTE))

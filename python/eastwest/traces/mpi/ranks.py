@@ -49,11 +49,15 @@ class RankFiles(FolderWriter):
         #: Records that were left out, changed or noted, by reason.
         self.account = Account(lossy=lossy)
 
-    def put(self, rank: int, call: str, *numbers: int | float) -> None:
-        """Add a call to the file of a rank; ``numbers`` are the arguments in their order."""
+    def put(self, rank: int, call: str, *numbers: int | float, group: int = 0) -> None:
+        """Add a call to the file of a rank; ``numbers`` are the arguments in their order.
+
+        ``group`` is the number of the group of ranks in which the call communicates; 0: all ranks.
+        """
         if not 0 <= rank < MOST_RANKS:
             raise InputError(f"the trace has a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
-        self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
+        within = ["in", str(group)] if group else []
+        self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers), *within])
 
     def add(self, rank: int, words: list[str]) -> None:
         """Add a line to the file of a rank; ``words`` are rank, call and arguments."""

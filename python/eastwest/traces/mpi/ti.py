@@ -2,8 +2,9 @@
 
 Each line is read by the reader of the simulator (``core.mpi_record``), so that the import accepts
 exactly the lines that a run accepts. The words of a line are written unchanged to the file of the
-rank. Valid calls that cannot be replayed (groups of ranks, calls that the simulator does not know)
-are refused, or with ``lossy`` left out.
+rank. Groups of ranks, and graphs with dependencies and streams, are checked with the whole trace.
+Valid calls that cannot be replayed (communicators without their ranks, calls that the simulator
+does not know) are refused, or with ``lossy`` left out.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
 #: Calls with a number of operations as an argument. Only this argument may be −1 (not measured).
 _REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
+#: Words behind the arguments of a call: its group, dependencies, stream and priority.
+_PLACES = frozenset(("in", "after", "on", "priority"))
 #: Maximum size of an archive after decompression, in bytes.
 _MOST_UNPACKED = 1 << 36
 #: Maximum size in bytes of a file that lists the names of rank files.
@@ -216,6 +219,11 @@ class _Calls:
         own = int(begin[1]) if begin else -1
         said, wrong = core.mpi_record(line, self._ranks, self._elements.get(own, 1))
         if said is None and wrong is None:
+            if line.strip() and not line.lstrip().startswith(b"#"):
+                raise InputError(
+                    f"{place(name, number)}: found {clean(line.decode(errors='replace'), 60)!r}, "
+                    f"expected a rank from 0 to {self._ranks - 1}"
+                )
             return
         if rank is not None and own not in {rank, -1}:
             raise InputError(
@@ -224,8 +232,9 @@ class _Calls:
         self._into.records += 1
         if said is not None:
             self._elements[said[0]] = said[1]
-            words = line.decode().split()
-            if words[1].lower() in _REDUCTIONS and any(word[0] == "-" for word in words[2:]):
+            words = line.decode(errors="replace").split()
+            end = next((at for at, word in enumerate(words) if word in _PLACES), None)
+            if words[1].lower() in _REDUCTIONS and any(word[0] == "-" for word in words[2:end]):
                 reason = "reduction whose number of operations was not measured (-1)"
                 self._into.account.note(
                     name, number, reason, consequence="its operations take no time"

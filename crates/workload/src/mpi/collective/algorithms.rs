@@ -166,7 +166,7 @@ impl Algorithms {
                 ReduceBy::Chain => ring::chain_to_root(v, call.size, k),
                 ReduceBy::Linear => tree::all_to_root(v, call.size, k),
             },
-            Kind::Allreduce => match self.allreduce {
+            Kind::Allreduce | Kind::CommDup => match self.allreduce {
                 AllreduceBy::RecursiveDoubling => exchange::recursive_doubling(v, call.size, k),
                 AllreduceBy::Rabenseifner => exchange::rabenseifner(v, k),
                 AllreduceBy::Ring => ring::allreduce(v, k),
@@ -191,7 +191,7 @@ impl Algorithms {
                 GatherBy::Linear => tree::root_to_all(v, |_| call.size, k),
             },
             Kind::Scatterv => tree::root_to_all(v, |to| call.part(to), k),
-            Kind::Allgather | Kind::Allgatherv => match self.allgather {
+            Kind::Allgather | Kind::Allgatherv | Kind::CommSplit => match self.allgather {
                 AllgatherBy::RecursiveDoubling if ranks.is_power_of_two() => {
                     exchange::allgather(v, k)
                 }

@@ -1,5 +1,6 @@
 //! Collective calls of MPI, and the steps in which a rank executes them.
 
+use crate::mpi::groups::How;
 use serde::{Deserialize, Serialize};
 
 /// Kind of collective call of MPI.
@@ -35,6 +36,10 @@ pub enum Kind {
     Scan,
     /// `MPI_Exscan`: each rank gets the combination of the vectors of all ranks before itself.
     Exscan,
+    /// `MPI_Comm_split`: all ranks get the colours and keys of all ranks, as in `MPI_Allgather`.
+    CommSplit,
+    /// `MPI_Comm_dup`: the ranks agree on a number for the new group, as in `MPI_Allreduce`.
+    CommDup,
 }
 
 impl Kind {
@@ -56,6 +61,8 @@ impl Kind {
             Kind::ReduceScatter => "reducescatter",
             Kind::Scan => "scan",
             Kind::Exscan => "exscan",
+            Kind::CommSplit => "comm_split",
+            Kind::CommDup => "comm_dup",
         }
     }
 }
@@ -80,6 +87,17 @@ impl Call {
     /// Returns a collective call with root 0, no bytes and no operations.
     pub fn new(kind: Kind) -> Call {
         Call { kind, root: 0, size: 0, sizes: Vec::new(), flops: 0.0 }
+    }
+
+    /// Returns the collective call of the definition of a group; `None` if no message is sent. The
+    /// sizes are those of MPICH: a colour and a key of 4 bytes each, and its mask of 64 words of 4
+    /// bytes for context identifiers.
+    pub(in crate::mpi) fn of_definition(how: &How) -> Option<Call> {
+        match how {
+            How::Ranks(_) => None,
+            How::Split { .. } => Some(Call::new(Kind::CommSplit).size(8)),
+            How::Dup => Some(Call::new(Kind::CommDup).size(256)),
+        }
     }
 
     /// Returns the call with the root rank `root`.
