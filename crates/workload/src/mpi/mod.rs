@@ -44,4 +44,6 @@ pub use replay::Mpi;
 pub use trace::{Program, TraceFile, Trouble};
 
 #[cfg(test)]
+mod closed_forms;
+#[cfg(test)]
 mod tests;

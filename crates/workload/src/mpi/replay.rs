@@ -23,8 +23,8 @@ pub struct Mpi {
     pub(super) requests: Slots<Request>,
     /// Messages, from their send until their receive is complete.
     pub(super) messages: Slots<Message>,
-    /// Connections by their two ranks, of which the smaller one is first.
-    pub(super) conns: BTreeMap<(u32, u32), ConnId>,
+    /// Connections by their two ranks, of which the smaller one is first, and their channel.
+    pub(super) conns: BTreeMap<(u32, u32, u32), ConnId>,
     /// Arrival time of the last message between two ranks on one host, by (sender, receiver); keeps
     /// the messages in order.
     pub(super) local: BTreeMap<(u32, u32), Time>,

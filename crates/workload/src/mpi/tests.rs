@@ -11,17 +11,17 @@ use eastwest_types::{ClassId, HostId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A temporary folder of one test, deleted at its end.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub(super) fn new(name: &str) -> Folder {
         let folder =
             std::env::temp_dir().join(format!("eastwest-mpi-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         Folder(folder)
     }
 
-    fn file(&self, name: &str, text: &[u8]) -> TraceFile {
+    pub(super) fn file(&self, name: &str, text: &[u8]) -> TraceFile {
         let path = self.0.join(name);
         std::fs::write(&path, text).expect("written");
         TraceFile { name: name.to_owned(), path }
@@ -44,7 +44,7 @@ impl Drop for Folder {
     }
 }
 
-fn config(program: Program) -> MpiConfig {
+pub(super) fn config(program: Program) -> MpiConfig {
     let ranks = program.ranks();
     MpiConfig {
         groups: Groups::of(&program).unwrap_or_default(),

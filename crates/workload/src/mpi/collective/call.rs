@@ -120,10 +120,25 @@ impl Call {
         Call { flops, ..self }
     }
 
+    /// Returns the bytes of the parts of all ranks together.
+    pub(super) fn all_parts(&self, ranks: u32) -> u64 {
+        match self.sizes.is_empty() {
+            true => self.size.saturating_mul(ranks.into()),
+            false => self.sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),
+        }
+    }
+
     /// Returns the bytes of a rank's part in the call: its entry of `sizes`, otherwise `size`.
     pub(super) fn part(&self, rank: u32) -> u64 {
         self.sizes.get(rank as usize).copied().unwrap_or(self.size)
     }
+}
+
+/// Returns the bytes of part `number`, if `bytes` bytes are divided into `parts` parts. The first
+/// parts have one byte more if there is a remainder.
+pub(super) fn share(bytes: u64, parts: u32, number: u32) -> u64 {
+    let parts = u64::from(parts);
+    bytes / parts + u64::from(u64::from(number) < bytes % parts)
 }
 
 /// One step of a rank in a collective call. All messages of a step are in progress at the same
@@ -150,15 +165,30 @@ impl Step {
     }
 }
 
-/// A collective call, a rank that takes part in the call, and the number of ranks.
+/// A lane of a collective call at a rank: an independent sequence of steps for an equal share of the
+/// data.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) call: &'a Call,
     pub(super) rank: u32,
     pub(super) ranks: u32,
+    /// Number of the lane, from 0.
+    pub(super) lane: u32,
+    /// Number of lanes of the call.
+    pub(super) lanes: u32,
 }
 
 impl View<'_> {
+    /// Returns the lane's share of the bytes of the whole vector, or of each part.
+    pub(super) fn size(&self) -> u64 {
+        share(self.call.size, self.lanes, self.lane)
+    }
+
+    /// Returns the lane's share of the bytes of a rank's part.
+    pub(super) fn part(&self, rank: u32) -> u64 {
+        share(self.call.part(rank), self.lanes, self.lane)
+    }
+
     /// Returns the number of this rank counted from the root, which has number 0.
     pub(super) fn relative(&self) -> u32 {
         (self.rank + self.ranks - self.call.root) % self.ranks

@@ -14,8 +14,10 @@
 
 mod algorithms;
 mod call;
+mod double_tree;
 mod exchange;
 mod ring;
+mod rules;
 mod tree;
 
 pub use algorithms::{
