@@ -1,17 +1,22 @@
 """Measures the overhead of a sweep beyond its runs, and the speed-up by a second process.
 
 Run ``.venv/bin/python benches/sweep.py`` on a quiet machine. In each round, it prints the CPU time
-of the runs of a loop in one process, which calls only the simulator, and of a sweep of the same
-runs on two processes: user and system time of all processes, with start, imports, storage and
-tables. This ratio hardly depends on other load. Then it prints the wall time of a sweep on one and
-on two processes. All sweeps have a new store.
+of the runs of a loop that calls only the simulator, in two processes at the same time, before and
+after a sweep, and of the sweep of such runs on two processes: user and system time of all
+processes, with start, imports, storage and tables. Other load changes this ratio by several
+percent. Then it prints the wall time of a sweep on one and on two processes. All sweeps have a new
+store.
 """
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import resource
+import statistics
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +25,8 @@ from eastwest import core, shipped
 from eastwest.run import as_overrides, load_source
 
 ROUNDS = 3
+#: Number of runs of a loop in each of two processes, before and after each sweep.
+BARE_RUNS = 50
 
 
 @dataclass(frozen=True)
@@ -42,13 +49,22 @@ def used_s() -> float:
     return sum(each.ru_utime + each.ru_stime for each in both)
 
 
-def bare_s(load: Load, runs: int) -> float:
+def loop_s(load: Load, runs: int) -> float:
     """Return the CPU time of one run in a loop that calls only the simulator, in s."""
     source, settings = load_source(load.scenario), as_overrides(load.settings)
-    began = used_s()
+    began = time.process_time()
     for seed in range(1, runs + 1):
         core.run(source.text, str(source.base_dir), str(shipped.DATA), settings, seed)
-    return (used_s() - began) / runs
+    return (time.process_time() - began) / runs
+
+
+def bare_s(load: Load) -> float:
+    """Return the mean of ``loop_s`` of two processes that run at the same time, in s.
+
+    Like the processes of a sweep, they share caches and memory.
+    """
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        return statistics.mean(pool.map(functools.partial(loop_s, load), [BARE_RUNS] * 2))
 
 
 @dataclass(frozen=True)
@@ -76,11 +92,11 @@ def timed(load: Load, jobs: int) -> Timed:
 def main() -> None:
     """Print overhead per run and speed-up of each round."""
     for number in range(1, ROUNDS + 1):
-        bare = bare_s(MANY, 100)
-        swept = timed(MANY, 2).cpu_s / MANY.seeds
+        before, swept, after = bare_s(MANY), timed(MANY, 2).cpu_s / MANY.seeds, bare_s(MANY)
         print(
-            f"round {number}: {1000 * bare:.1f} ms of CPU for a bare run, {1000 * swept:.1f} ms "
-            f"for one of {MANY.seeds} runs of a sweep on two processes: {swept / bare - 1:+.1%}",
+            f"round {number}: {1000 * before:.1f} and {1000 * after:.1f} ms of CPU for a bare run, "
+            f"{1000 * swept:.1f} ms for one of {MANY.seeds} runs of a sweep on two processes: "
+            f"{2 * swept / (before + after) - 1:+.1%}",
             flush=True,
         )
         one, two = timed(FEW, 1), timed(FEW, 2)

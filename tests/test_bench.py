@@ -81,7 +81,7 @@ def test_a_failure_keeps_its_exit_code(fake: FakeCore, monkeypatch: pytest.Monke
 def test_what_threads_gain_is_shown_with_their_note(
     fake: FakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def compare(name: str, settings: object, threads: int) -> list[dict[str, Any]]:
+    def compare(name: str, settings: object, threads: int, rounds: int) -> list[dict[str, Any]]:
         row = {"scenario": "s1", "packet_hops": 25 * 10**6, "cpu_s": 1.4, "hops_per_cpu_s": 18e6}
         row |= {"peak_rss_mb": 137.0, "digest": "c83a18ca" * 4}
         said = ["over-subscribed"]

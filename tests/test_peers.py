@@ -172,6 +172,8 @@ def test_names_must_differ_and_counting_runs_must_count() -> None:
         peers.compare("S1", [], [Peer("Eastwest", ("x",))])
     with pytest.raises(BenchError, match="--counting: 'b' is not one of a"):
         peers.compare("S1", [], same[:1], counting=[Peer("b", ("x",))])
+    with pytest.raises(BenchError, match="--counting: 'b' is not compared: add --against"):
+        peers.compare("S1", [], [], counting=[Peer("b", ("x",))])
     with pytest.raises(BenchError, match="prints no hops=N"):
         peers.compare("S1", [], same[:1], counting=[peer(f"{BUSY}print(1)", "a")])
     with pytest.raises(BenchError, match="no scenario 'S99'"):
@@ -213,4 +215,6 @@ def test_wrong_options_are_refused() -> None:
     code, _, err = invoke("bench", "S1", "--against", "missing=./missing_program")
     assert (code, "cannot be started" in err) == (2, True)
     code, _, err = invoke("bench", "S1", "--against", "a")
-    assert (code, "write NAME=PROGRAM" in err) == (2, True)
+    assert (code, "--against 'a': write NAME=PROGRAM" in err) == (2, True)
+    code, _, err = invoke("bench", "S1", "--counting", "a")
+    assert (code, "--counting 'a': write NAME=PROGRAM" in err) == (2, True)

@@ -61,16 +61,19 @@ class Peer:
     command: tuple[str, ...]
 
     @staticmethod
-    def read(text: str) -> Peer:
-        """Return the peer that ``NAME=PROGRAM ARGUMENT…`` describes; raises ``BenchError``."""
+    def read(text: str, option: str = "--against") -> Peer:
+        """Return the peer that ``NAME=PROGRAM ARGUMENT…`` describes.
+
+        Raises ``BenchError``, whose message begins with the name of the ``option``.
+        """
         name, equals, program = text.partition("=")
         try:
             command = tuple(shlex.split(program))
         except ValueError as error:
-            raise BenchError(f"--against {text!r}: {error}", 2) from None
+            raise BenchError(f"{option} {text!r}: {error}", 2) from None
         if not equals or not name.strip() or not command:
             raise BenchError(
-                f"--against {text!r}: write NAME=PROGRAM, such as 'htsim=./htsim_s1 4000000'", 2
+                f"{option} {text!r}: write NAME=PROGRAM, such as 'htsim=./htsim_s1 4000000'", 2
             )
         return Peer(name.strip(), command)
 
@@ -172,7 +175,8 @@ def compare(
         raise BenchError(f"--against: the name {name!r} is used twice", 2)
     for peer in counting:
         if peer.name not in names:
-            raise BenchError(f"--counting: {peer.name!r} is not one of {', '.join(names)}", 2)
+            known = f"one of {', '.join(names)}" if names else "compared: add --against"
+            raise BenchError(f"--counting: {peer.name!r} is not {known}", 2)
     path = bench.path_of(scenario)
     counted: dict[str, int | None] = {}
     for peer in counting:
@@ -310,7 +314,7 @@ class _Said:
 
     def why(self) -> str:
         """Return the last lines of the output for a message; empty without output."""
-        lines = (self.text("stderr").strip() or self.text("stdout").strip()).splitlines()[-5:]
+        lines = (self.text("stderr").strip() or self.text("stdout").strip()).splitlines()[-15:]
         return "".join(f"\n{clean(line, 400)}" for line in lines)
 
 

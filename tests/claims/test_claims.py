@@ -32,19 +32,13 @@ from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.check import check, source_of
 from eastwest.sweep.spec import load as load_sweep
 from project_paths import PAPERS
+from tiny import STAR
 
 pytestmark = pytest.mark.slow
 
 SHIPPED = find(PAPERS)
 curves = module_of(PAPERS / "incast")
-SCENARIO = """
-schema = 1
-name = "tiny"
-[fabric]
-kind = "star"
-hosts = 4
-host_rate = "1 Gbit/s"
-[[workload]]
+SCENARIO = f"""{STAR}[[workload]]
 name = "reads"
 kind = "incast"
 receiver = "h0"

@@ -26,6 +26,7 @@ from eastwest.optimize.spec import Stage, read
 from eastwest.report import write_report
 from fake_core import FakeCore
 from project_paths import PAPERS
+from tiny import STAR
 
 pytestmark = pytest.mark.slow
 
@@ -63,14 +64,7 @@ seeds = 3
 """
 HEAD = 'optimize = 1\nscenario = "x.toml"\n'
 RUNTIME = '[[limit]]\nmetric = "jobs.makespan_s"\nat_most = "+1 %"\n'
-TINY = """
-schema = 1
-name = "tiny"
-[fabric]
-kind = "star"
-hosts = 4
-host_rate = "1 Gbit/s"
-[[workload]]
+LOADED = f"""{STAR}[[workload]]
 name = "bulk"
 kind = "stride"
 stride = 1
@@ -150,7 +144,7 @@ def land(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Landscape:
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EASTWEST_STORE", raising=False)
-    (tmp_path / "tiny.toml").write_text(TINY)
+    (tmp_path / "tiny.toml").write_text(LOADED)
     (tmp_path / "o.toml").write_text(REAL)
     return tmp_path
 

@@ -24,12 +24,17 @@ from eastwest.cli import app
 from eastwest.cli.sweep import _print_points
 from eastwest.errors import FolderError, InputError
 from eastwest.report import write_report
+from eastwest.report.sweeps import sweep_page
 from eastwest.stats import mean_interval, paired_interval
 from eastwest.store import Store
 from eastwest.sweep import SweepStoppedError, default_folder, driver, estimate, pool
+from eastwest.sweep.metrics import metrics_in
+from eastwest.sweep.seeds import of_sweep
 from eastwest.sweep.spec import load as load_spec
 from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import toml
+from eastwest.units import percent
+from eastwest.views.sweep import Points
 from fake_core import FakeCore
 from swept import Values, swept
 from tiny import TINY
@@ -108,6 +113,26 @@ def test_a_point_stops_when_its_limits_are_decided() -> None:
     same(close, ew.sweep({**sweep, "goal": {"flows.fct_us.mean": f"< {middle}"}}, out="c", jobs=0))
 
 
+def test_limits_are_decided_by_the_runs_that_have_all_measures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def metrics_of(found: ew.Result, warm_up_ps: int) -> dict[str, float]:
+        metrics, seed = metrics_in(found.summary), int(found.summary["seed"])
+        metrics["flows.fct_us.mean"] = 5.0 + seed % 7 if seed % 2 else 1.0
+        if seed % 2 == 0:  # the mean of these seeds alone would meet its limit
+            del metrics["flows.fct_us.max"]
+        return metrics
+
+    monkeypatch.setattr(driver, "metrics_of", metrics_of)
+    rule = {"until": "decided", "at_least": 4, "at_most": 12}
+    goal = {"flows.fct_us.mean": "< 8", "flows.fct_us.max": "< 100 s"}
+    found = ew.sweep({"scenario": TINY, "seeds": rule, "goal": goal}, out="out", jobs=0)
+    (at,) = found.summary["goals"]["points"]
+    n = found.runs.height
+    assert at["limits"][0]["value"]["n"] == n / 2
+    assert n == 12 or at["state"] != "undecided"
+
+
 def test_a_point_stops_when_it_clearly_differs_from_the_baseline() -> None:
     metric = "flows.fct_us.mean"
     rule = {"until": "apart", "metric": metric, "at_least": 4, "at_most": 20}
@@ -120,6 +145,16 @@ def test_a_point_stops_when_it_clearly_differs_from_the_baseline() -> None:
     row = found.comparisons.filter((pl.col("point") == 1) & (pl.col("metric") == metric))
     assert row["n"].item() == 4
     assert row["low"].item() > 0
+    (said,) = Points(found).apart()
+    assert said.endswith(
+        "difference to bytes 20 KB: clear at bytes 60 KB; not clear at bytes 20000 B."
+    )
+    (note,) = of_sweep(found)
+    level = percent(found.summary["adaptive"]["level"])
+    assert f"each interval has {level} confidence; 3 points stopped with fewer than 30" in note
+    html = sweep_page(found)
+    assert f"{level} interval" in html
+    assert "95 % interval" not in html
     runs = {p: found.runs.filter(pl.col("point") == p)[metric].to_list() for p in (0, 1)}
     expected = paired_interval(runs[1], runs[0][:4], found.summary["adaptive"]["level"])
     assert row["low"].item() == expected.low

@@ -6,6 +6,7 @@ use crate::keeping::Keeping;
 use crate::live::Live;
 use crate::patience::patiently;
 use crate::sketch::Watch;
+use eastwest_sim::approximate_run::ApproximateRun;
 use eastwest_sim::checkpoint::{self, Keep, Kept};
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::links::LinksWorld;
@@ -102,7 +103,14 @@ impl<'a> Running<'a> {
             None => None,
         };
         if self.scenario.fidelity == Fidelity::Links {
-            return self.finish_link_by_link();
+            let threads = threads_on_cores(self.options.threads);
+            let note = (self.options.threads > 1).then(|| match threads {
+                Ok(threads) => {
+                    format!("Up to {threads} threads were used, each for one link at a time.")
+                }
+                Err(why) => format!("One thread was used, because {why}."),
+            });
+            return self.finish_approximate::<LinksWorld>(threads.unwrap_or(1), note);
         }
         let asked = self.options.threads > 1 || parts.is_some();
         let why = match self.finish_on_threads(parts)? {
@@ -120,7 +128,7 @@ impl<'a> Running<'a> {
         };
         let note = asked.then(|| format!("One thread was used, because {why}."));
         match self.scenario.fidelity {
-            Fidelity::Flow => self.finish_without_packets(note),
+            Fidelity::Flow => self.finish_approximate::<FlowWorld>(1, note),
             _ => self.finish_in_one(None, note),
         }
     }
@@ -165,12 +173,7 @@ impl<'a> Running<'a> {
         if checkpoint::obstacle(self.scenario).is_some() {
             return Err("the scenario uses a mechanism of your own");
         }
-        // more threads than cores would only wait for each other
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        match self.options.threads.min(cores) {
-            1 => Err("this machine has only one processor core"),
-            threads => Ok(threads),
-        }
+        threads_on_cores(self.options.threads)
     }
 
     fn finish_in_one(
@@ -204,38 +207,16 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn finish_without_packets(
+    /// Runs in flow mode or link mode, which have no checkpoints.
+    fn finish_approximate<W: ApproximateRun>(
         &mut self,
+        threads: usize,
         note: Option<String>,
     ) -> PyResult<Result<Finished, RunError>> {
-        let mut world = match self.build(FlowWorld::new)? {
+        let mut world = match self.build(W::new)? {
             Ok(world) => world,
             Err(error) => return Ok(Err(error)),
         };
-        self.request_frames(world.site_mut());
-        let ended = world.run(&mut |site| self.look(site));
-        let ended = ended.and_then(|()| self.show_last(world.site_mut()));
-        match (ended, self.raised.take()) {
-            (_, Some(raised)) => Err(raised),
-            (Err(error), None) => Ok(Err(error)),
-            (Ok(()), None) => {
-                let progress = self.options.progress.as_ref();
-                let results = patiently(progress, || Results::new(world.finish()))?;
-                Ok(Ok(Finished { results, note }))
-            }
-        }
-    }
-
-    /// Runs in link mode, which simulates several cables at a time.
-    fn finish_link_by_link(&mut self) -> PyResult<Result<Finished, RunError>> {
-        let mut world = match self.build(LinksWorld::new)? {
-            Ok(world) => world,
-            Err(error) => return Ok(Err(error)),
-        };
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = self.options.threads.min(cores);
-        let note = (self.options.threads > 1)
-            .then(|| format!("{threads} threads were used, each for one link at a time."));
         self.request_frames(world.site_mut());
         let ended = world.run(threads, &mut |site| self.look(site));
         let ended = ended.and_then(|()| self.show_last(world.site_mut()));
@@ -265,7 +246,7 @@ impl<'a> Running<'a> {
         Python::attach(|py| self.options.progress.as_ref().map(|progress| progress.clone_ref(py)))
     }
 
-    /// Whether a run in flow mode (without packets) may continue. About ten times a second it also
+    /// Whether a run in flow mode or link mode may continue. About ten times a second it also
     /// reports progress and moves rows of long tables to Python. When a checkpoint is due, it
     /// reports why none can be written.
     fn look(&mut self, site: &mut Site) -> bool {
@@ -418,6 +399,16 @@ fn plan_of(scenario: &Scenario, reference: bool) -> Result<Plan, RunError> {
     let mut plan = Plan::new(scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")))?;
     plan.fabric.reference_ports |= reference;
     Ok(plan)
+}
+
+/// Returns the number of threads to use if `asked` threads are requested; as error, the reason why
+/// only one is used.
+fn threads_on_cores(asked: usize) -> Result<usize, &'static str> {
+    // more threads than cores would only wait for each other
+    match thread::available_parallelism().map_or(1, NonZero::get) {
+        1 => Err("this machine has only one processor core"),
+        cores => Ok(asked.min(cores)),
+    }
 }
 
 /// Returns a note for the user on a run on several threads: their number, and the share of time in

@@ -22,6 +22,7 @@ use eastwest_engine::random::Stream;
 use eastwest_measure::table::{Column, Table};
 use eastwest_network::config::FabricConfig;
 use eastwest_network::fault::{Effect, Fault};
+use eastwest_sim::approximate_run::ApproximateRun;
 use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::plan::Plan;
@@ -481,7 +482,7 @@ fn observed_without_packets(scenario: &Scenario, observer: &mut Observer) -> End
         Err(error) => return End::Stopped(error),
     };
     observer.begin(world.site_mut());
-    let ended = world.run(&mut |site| {
+    let ended = world.run(1, &mut |site| {
         observer.look(site);
         site.events < MOST_EVENTS
     });

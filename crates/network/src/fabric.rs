@@ -928,5 +928,5 @@ fn observed_links(config: &FabricConfig, links: usize) -> Vec<bool> {
 /// Converts the number of framing bytes to 16 bits. The number fits, since the scenario reader
 /// allows no more framing than the length of a packet.
 fn at_most_u16(bytes: u32) -> u16 {
-    u16::try_from(bytes).expect("framing needs at most 14 bits")
+    u16::try_from(bytes).expect("framing needs at most 16 bits")
 }

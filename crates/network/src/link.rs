@@ -113,8 +113,8 @@ pub enum Outcome {
     LeftToFabric,
 }
 
-/// Packets that a discipline has dropped at dequeue, each with the time and the
-/// cause of its drop; at least one packet. Used by lazy ports (departures decided at dequeue).
+/// Packets that a discipline has dropped at dequeue, each with the time and the cause of its drop;
+/// at least one packet. Used by lazy ports (departures decided at dequeue).
 #[derive(Default, Serialize, Deserialize)]
 struct DeferredDrops(Vec<(Time, PacketHandle, Cause)>);
 
@@ -907,23 +907,11 @@ impl Link {
         if asleep && self.uses_link_buffer(handle.ip_len()) {
             return self.enqueue_in_link_buffer(now, handle, pool);
         }
-        let clear_at = self.clear_for(now, asleep);
-        let arrival = self.arrival(now, &handle, Backlog::default(), clear_at, pool);
-        let mut send_time = arrival.send_time;
-        self.note_arrival(&arrival);
-        let q = self.queues.as_mut().expect("a two-event port has queues");
-        let sending = q.sent_at != Time::NEVER;
-        match q.push(handle, arrival, pool) {
-            Admission::Admitted { mark: true } => {
-                self.mark(now, handle.slot(), handle.identity(), pool)
-            }
-            Admission::Admitted { mark: false } => {}
-            Admission::Trimmed(ip_len) => {
-                self.trim(now, &handle, pool);
-                send_time = self.send_time(ip_len.into());
-            }
-            Admission::Dropped(cause) => return Outcome::Dropped(cause),
-        }
+        let sending = self.queues.as_ref().is_some_and(|q| q.sent_at != Time::NEVER);
+        let send_time = match self.push_to_queues(now, handle, self.clear_for(now, asleep), pool) {
+            Ok(send_time) => send_time,
+            Err(cause) => return Outcome::Dropped(cause),
+        };
         let sooner = asleep && self.plan_wake_two_event(now);
         self.extend_backlog(now, send_time);
         if !sending && !asleep {
@@ -943,6 +931,35 @@ impl Link {
             (true, false) => Outcome::Sooner(self.next_key(now)),
             (false, false) => Outcome::Queued,
         }
+    }
+
+    /// Admits a packet to the queues of the port, where it may be marked or trimmed. `clear_at` is
+    /// the time at which the port will have sent all earlier packets. Returns the transmission time
+    /// of the packet, or the cause if it is dropped.
+    #[inline]
+    fn push_to_queues(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        clear_at: Time,
+        pool: &mut PacketPool,
+    ) -> Result<Span, Cause> {
+        let arrival = self.arrival(now, &handle, Backlog::default(), clear_at, pool);
+        let send_time = arrival.send_time;
+        self.note_arrival(&arrival);
+        let q = self.queues.as_mut().expect("the port has queues");
+        match q.push(handle, arrival, pool) {
+            Admission::Admitted { mark: true } => {
+                self.mark(now, handle.slot(), handle.identity(), pool)
+            }
+            Admission::Admitted { mark: false } => {}
+            Admission::Trimmed(ip_len) => {
+                self.trim(now, &handle, pool);
+                return Ok(self.send_time(ip_len.into()));
+            }
+            Admission::Dropped(cause) => return Err(cause),
+        }
+        Ok(send_time)
     }
 
     /// Records the arrival of a packet and the backlog that it finds, if the port is measured.

@@ -3,6 +3,7 @@
 //! flow mode.
 
 use crate::approximate::{Approximate, FlowCounts};
+use crate::approximate_run::ApproximateRun;
 use crate::flow_energy;
 use crate::messages::{LossCounts, Message};
 use crate::plan::Plan;
@@ -21,7 +22,7 @@ use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 
-/// Number of events between two calls of the caller of the run ([`FlowWorld::run`]). The number is
+/// Number of events between two calls of the caller of the run ([`ApproximateRun::run`]). The number is
 /// small because one event may change the rates of all flows.
 const EVENTS_PER_CHECK: u64 = 1 << 4;
 /// Minimum simulated time between two computations of the rates of flows: about one round trip.
@@ -30,7 +31,7 @@ const LEAST_PACE: Span = Span::from_us(20);
 /// computations take longer with many flows in a large fabric.
 const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 
-/// A run in flow mode: a simulated data centre with rates of flows instead of packets.
+/// A run in flow mode, on one thread: a simulated data centre with rates of flows instead of packets.
 pub struct FlowWorld {
     /// Workloads, routes and records. Flow mode does not use the packets and transport timers of
     /// this state.
@@ -107,10 +108,8 @@ pub(crate) fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
     }
 }
 
-impl FlowWorld {
-    /// Builds the state of a run in flow mode from its plan. Fails if the fabric cannot be built,
-    /// for example because a host has no path to another one.
-    pub fn new(plan: Plan) -> Result<FlowWorld, String> {
+impl ApproximateRun for FlowWorld {
+    fn new(plan: Plan) -> Result<FlowWorld, String> {
         let (config, rules) = (plan.fabric.clone(), rules(&plan.tcp, &plan.fabric));
         let site = Site::new(plan)?;
         let ports = ports(&site.network, &config);
@@ -131,14 +130,78 @@ impl FlowWorld {
         Ok(FlowWorld { site, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
     }
 
-    /// Returns mutable access to the state that all modes share (workloads, routes, records).
-    pub fn site_mut(&mut self) -> &mut Site {
+    fn site_mut(&mut self) -> &mut Site {
         &mut self.site
     }
 
-    /// Runs the simulation to its end. `look` is called regularly, and when a requested
-    /// [frame](crate::frame) is due. It may remove rows of the tables; if it returns false, the run stops with [`RunError::Interrupted`].
-    pub fn run(&mut self, look: &mut dyn FnMut(&mut Site) -> bool) -> Result<(), RunError> {
+    fn act(&mut self, workload: u16, action: Action) {
+        let now = self.site.network.now;
+        match action {
+            Action::Wake { at, token } => {
+                let executed = Executed::default();
+                let wake_up = WakeUp { workload, token, executed };
+                self.site.drivers.wakes.push(at.max(now), wake_up);
+            }
+            Action::Open { conn, client, server, class, cards } => {
+                self.open((workload, conn.0, class), (client, server), cards);
+            }
+            Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
+                let client = self.site.transports.tcp.messages.endpoint(workload, conn.0);
+                let bytes = payload + u64::from(header);
+                let start = self.net.written((client.slot() / 2) as u32)[from as usize];
+                let message = Message {
+                    start,
+                    end: start + bytes,
+                    tag,
+                    payload,
+                    purpose,
+                    job,
+                    record,
+                    sent: now,
+                    before: LossCounts::default(),
+                };
+                self.site.transports.tcp.messages.push(client, from, message);
+                self.net.send(now, (client.slot() / 2) as u32, from, bytes);
+            }
+            // flow mode does not simulate closing one direction (FIN)
+            Action::Shutdown { .. } => {}
+            Action::Close { conn } => {
+                let client = self.site.transports.tcp.messages.close(workload, conn.0);
+                if self.net.close((client.slot() / 2) as u32) {
+                    self.site.transports.tcp.messages.gone(client);
+                }
+            }
+            Action::Abort { conn } => {
+                let client = self.site.transports.tcp.messages.close(workload, conn.0);
+                self.net.abort(now, (client.slot() / 2) as u32);
+                self.site.transports.tcp.messages.gone(client);
+            }
+            Action::Ask { conn } => {
+                // as in packet mode, the workload may have closed the connection when it was
+                // notified of an earlier answer
+                let Some(client) = self.site.transports.tcp.messages.find(workload, conn.0) else {
+                    return;
+                };
+                let bytes = self.net.received((client.slot() / 2) as u32);
+                self.tell(workload, Event::Received { conn, bytes });
+            }
+            Action::Datagram { .. }
+            | Action::Frame { .. }
+            | Action::Parcel(_)
+            | Action::Truncate { .. } => {
+                unreachable!("flow mode has no datagrams and no transfers that end at a time")
+            }
+            Action::Fail(why) => self.site.drivers.fail(workload, now, &why),
+            Action::Finished => self.site.drivers.finish(workload),
+            report => self.site.probes.records.take(workload, now, report),
+        }
+    }
+
+    fn run(
+        &mut self,
+        _threads: usize,
+        look: &mut dyn FnMut(&mut Site) -> bool,
+    ) -> Result<(), RunError> {
         for w in 0..self.site.drivers.all.len() {
             self.tell(w as u16, Event::Begin);
         }
@@ -198,6 +261,17 @@ impl FlowWorld {
         Ok(())
     }
 
+    fn finish(mut self) -> Site {
+        self.settle();
+        self.site.approximate = Some(Approximate::Flow(FlowCounts {
+            overflows: self.net.overflows(),
+            ports: self.net.overflows_of().iter().filter(|&&n| n > 0).count(),
+        }));
+        self.site
+    }
+}
+
+impl FlowWorld {
     /// Makes the frame of the current time available to the caller of the run, if frames are
     /// requested.
     fn show(&mut self) {
@@ -220,16 +294,6 @@ impl FlowWorld {
             (from, to, m)
         });
         self.site.describe_stuck(outstanding)
-    }
-
-    /// Returns the state of the finished run, from which the results are made.
-    pub fn finish(mut self) -> Site {
-        self.settle();
-        self.site.approximate = Some(Approximate::Flow(FlowCounts {
-            overflows: self.net.overflows(),
-            ports: self.net.overflows_of().iter().filter(|&&n| n > 0).count(),
-        }));
-        self.site
     }
 
     /// Copies the bytes that each port has carried to its link, and records the times in each power
@@ -308,83 +372,6 @@ impl FlowWorld {
         }
     }
 
-    /// Notifies a workload of an event and executes the actions that the workload returns, up to
-    /// one that ends the run.
-    fn tell(&mut self, workload: u16, event: Event) {
-        let now = self.site.network.now;
-        let mut actions = Vec::new();
-        self.site.drivers.handle(workload, now, event, &mut actions);
-        for action in actions {
-            self.act(workload, action);
-            if self.site.drivers.stuck.is_some() {
-                return; // the next actions may use a connection that could not be opened
-            }
-        }
-    }
-
-    fn act(&mut self, workload: u16, action: Action) {
-        let now = self.site.network.now;
-        match action {
-            Action::Wake { at, token } => {
-                let executed = Executed::default();
-                let wake_up = WakeUp { workload, token, executed };
-                self.site.drivers.wakes.push(at.max(now), wake_up);
-            }
-            Action::Open { conn, client, server, class, cards } => {
-                self.open((workload, conn.0, class), (client, server), cards);
-            }
-            Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
-                let client = self.site.transports.tcp.messages.endpoint(workload, conn.0);
-                let bytes = payload + u64::from(header);
-                let start = self.net.written((client.slot() / 2) as u32)[from as usize];
-                let message = Message {
-                    start,
-                    end: start + bytes,
-                    tag,
-                    payload,
-                    purpose,
-                    job,
-                    record,
-                    sent: now,
-                    before: LossCounts::default(),
-                };
-                self.site.transports.tcp.messages.push(client, from, message);
-                self.net.send(now, (client.slot() / 2) as u32, from, bytes);
-            }
-            // flow mode does not simulate closing one direction (FIN)
-            Action::Shutdown { .. } => {}
-            Action::Close { conn } => {
-                let client = self.site.transports.tcp.messages.close(workload, conn.0);
-                if self.net.close((client.slot() / 2) as u32) {
-                    self.site.transports.tcp.messages.gone(client);
-                }
-            }
-            Action::Abort { conn } => {
-                let client = self.site.transports.tcp.messages.close(workload, conn.0);
-                self.net.abort(now, (client.slot() / 2) as u32);
-                self.site.transports.tcp.messages.gone(client);
-            }
-            Action::Ask { conn } => {
-                // as in packet mode, the workload may have closed the connection when it was
-                // notified of an earlier answer
-                let Some(client) = self.site.transports.tcp.messages.find(workload, conn.0) else {
-                    return;
-                };
-                let bytes = self.net.received((client.slot() / 2) as u32);
-                self.tell(workload, Event::Received { conn, bytes });
-            }
-            Action::Datagram { .. }
-            | Action::Frame { .. }
-            | Action::Parcel(_)
-            | Action::Truncate { .. } => {
-                unreachable!("flow mode has no datagrams and no transfers that end at a time")
-            }
-            Action::Fail(why) => self.site.drivers.fail(workload, now, &why),
-            Action::Finished => self.site.drivers.finish(workload),
-            report => self.site.probes.records.take(workload, now, report),
-        }
-    }
-
     fn open(
         &mut self,
         (workload, name, class): (u16, u32, ClassId),
@@ -392,24 +379,10 @@ impl FlowWorld {
         cards: Option<(u32, u32)>,
     ) {
         let w = &mut self.site;
-        let (there, back) = w.network.hashes_of_new(client, server, cards);
-        let paths = [
-            w.network.fabric.path(client, server, there).into_boxed_slice(),
-            w.network.fabric.path(server, client, back).into_boxed_slice(),
-        ];
-        for (from, to, path) in [(client, server, &paths[0]), (server, client, &paths[1])] {
-            let fabric = &w.network.fabric;
-            let last = path.last().map(|&link| fabric.links[link as usize].to);
-            if last != Some(to.0) {
-                let name = |host: HostId| fabric.graph.names[host.0 as usize].as_str();
-                return w.drivers.stop(format!(
-                    "a connection from {} to {} has no path from the card that it uses: with fidelity = \
-                     \"packet\" its packets are lost, and fidelity = \"flow\" cannot calculate that",
-                    name(from),
-                    name(to)
-                ));
-            }
-        }
+        let paths = match w.network.paths_of_new((client, server), cards) {
+            Ok(paths) => paths,
+            Err(why) => return w.drivers.stop(why),
+        };
         let conn = self.net.open(w.network.now, paths);
         if conn as usize >= EndpointId::MAX_SLOTS / 2 {
             let most = EndpointId::MAX_SLOTS / 2;

@@ -2,6 +2,7 @@
 //! the run), run and results.
 
 mod approximate;
+pub mod approximate_run;
 mod capture;
 mod card_alarms;
 pub mod checkpoint;

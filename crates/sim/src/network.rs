@@ -221,6 +221,32 @@ impl Network {
         )
     }
 
+    /// Returns the links of the paths of a new connection, for a mode without packets: from client to
+    /// server and back. `cards` is that of [`Network::hashes_of_new`]. Fails with an error message
+    /// if a path does not lead to its end.
+    pub fn paths_of_new(
+        &mut self,
+        (client, server): (HostId, HostId),
+        cards: Option<(u32, u32)>,
+    ) -> Result<[Box<[u32]>; 2], String> {
+        let (there, back) = self.hashes_of_new(client, server, cards);
+        let fabric = &mut self.fabric;
+        let mut path = |from: HostId, to: HostId, hash| {
+            let path = fabric.path(from, to, hash).into_boxed_slice();
+            if path.last().map(|&link| fabric.links[link as usize].to) == Some(to.0) {
+                return Ok(path);
+            }
+            let name = |host: HostId| fabric.graph.names[host.0 as usize].as_str();
+            Err(format!(
+                "a connection from {} to {} has no path from the card that it uses: with fidelity = \
+                 \"packet\" its packets are lost, and the other modes cannot calculate that",
+                name(from),
+                name(to)
+            ))
+        };
+        Ok([path(client, server, there)?, path(server, client, back)?])
+    }
+
     /// Returns a packet of `ip_len` IP bytes that belongs to no connection. The caller sets its
     /// payload, sequence number and flow hash.
     pub fn datagram(&self, from: HostId, to: HostId, class: ClassId, ip_len: u16) -> Packet {

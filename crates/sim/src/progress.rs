@@ -32,10 +32,11 @@ impl fmt::Display for RunError {
 pub struct Progress {
     /// Current simulated time.
     pub now: Time,
-    /// Simulated time at which the run ends at the latest; [`Time::NEVER`] if there is no limit.
+    /// Simulated time at which the run ends at the latest; [`Time::NEVER`] if there is no limit, and
+    /// in link mode.
     pub until: Time,
     /// Finished and total amount of work (flows, requests, jobs …), summed over the workloads that
-    /// have an end.
+    /// have an end; in link mode, simulated and chosen cables (0 of 0 until the cables are chosen).
     pub done: (u64, u64),
     /// Number of packet transmissions on all links so far: each packet counts once per link.
     pub packet_hops: u64,

@@ -1,5 +1,6 @@
 //! Runs a simulation, from a checked scenario to its results.
 
+use crate::approximate_run::ApproximateRun;
 use crate::flow_world::FlowWorld;
 use crate::links::LinksWorld;
 use crate::plan::Plan;
@@ -19,20 +20,21 @@ pub fn run(
     let mut plan = Plan::new(scenario).map_err(|reasons| RunError::Limit(reasons.join("; ")))?;
     plan.fabric.reference_ports |= reference;
     match scenario.fidelity {
-        Fidelity::Flow => {
-            let mut world = FlowWorld::new(plan).map_err(RunError::Limit)?;
-            world.run(&mut |site| look(&site.progress()))?;
-            Ok(Results::new(world.finish()))
-        }
-        Fidelity::Links => {
-            let mut world = LinksWorld::new(plan).map_err(RunError::Limit)?;
-            world.run(1, &mut |site| look(&site.progress()))?;
-            Ok(Results::new(world.finish()))
-        }
+        Fidelity::Flow => approximate::<FlowWorld>(plan, look),
+        Fidelity::Links => approximate::<LinksWorld>(plan, look),
         Fidelity::Packet => {
             let mut world = World::new(plan).map_err(RunError::Limit)?;
             world.run(&mut |world| look(&world.progress()))?;
             Ok(Results::new(world))
         }
     }
+}
+
+fn approximate<W: ApproximateRun>(
+    plan: Plan,
+    look: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Results, RunError> {
+    let mut world = W::new(plan).map_err(RunError::Limit)?;
+    world.run(1, &mut |site| look(&site.progress()))?;
+    Ok(Results::new(world.finish()))
 }

@@ -40,6 +40,10 @@ pub struct Site {
     /// Counts of a run in flow mode (without packets), set at its end; `None` in other runs.
     #[serde(skip)]
     pub approximate: Option<Approximate>,
+    /// Numbers of simulated and of chosen cables of a run in link mode, which are its progress until
+    /// all of them are simulated; `None` in other runs.
+    #[serde(skip)]
+    pub(crate) cables: Option<(u64, u64)>,
     /// Frames that the caller of the run requests; `None` if it requests none.
     #[serde(skip)]
     pub(crate) frames: Option<Box<Frames>>,
@@ -75,6 +79,7 @@ impl Site {
             events: 0,
             drivers: Drivers::new(plan.workloads, plan.seed),
             approximate: None,
+            cables: None,
             frames: None,
         })
     }
@@ -86,10 +91,16 @@ impl Site {
 
     /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
+        // The cables of link mode are simulated one by one, so that the simulated time has no
+        // relation to the progress.
+        let (until, done) = match self.cables {
+            Some(cables) => (Time::NEVER, cables),
+            None => (self.until, self.drivers.done()),
+        };
         Progress {
             now: self.network.now,
-            until: self.until,
-            done: self.drivers.done(),
+            until,
+            done,
             packet_hops: self.network.fabric.packet_hops(),
             events: self.events,
         }

@@ -2,11 +2,14 @@
 //! fabrics of which not all links are simulated, ends of runs, and refused settings.
 
 use eastwest_measure::table::Column;
+use eastwest_sim::approximate_run::ApproximateRun;
 use eastwest_sim::links::LinksWorld;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::run::run;
 use eastwest_sim::scenario::{Context, Scenario, read};
+use eastwest_sim::world::Progress;
+use eastwest_types::Time;
 
 /// Returns a leaf–spine of 10 and 40 Gbit/s whose queues mark for DCTCP.
 fn fabric(leaves: u32, per_leaf: u32, fidelity: &str) -> String {
@@ -114,6 +117,22 @@ fn a_run_that_ends_early_counts_the_flows_that_have_not_arrived() {
     assert!(count("completed") > 20 && count("partial") > 0, "{}", done["flows"]);
     assert_eq!(done["simulated_s"], 0.005);
     assert_eq!(done["fidelity"], "links");
+}
+
+#[test]
+fn progress_is_the_number_of_simulated_cables() {
+    let background = poisson(4).replace("flows = 4\n", "background = true\n");
+    let text = fabric(2, 2, "links").replace("seed", "duration = '5 ms'\nseed") + &background;
+    let mut seen = Vec::new();
+    let mut look = |p: &Progress| {
+        assert_eq!(p.until, Time::NEVER, "the simulated time is no measure of progress");
+        seen.push(p.done);
+        true
+    };
+    run(&scenario(&text), false, &mut look).unwrap_or_else(|e| panic!("{e}"));
+    let all = seen.last().expect("a report").1;
+    assert!(all > 2 && seen.contains(&(all, all)), "{seen:?}");
+    assert!(seen.windows(2).all(|w| w[0].0 <= w[1].0), "{seen:?}");
 }
 
 #[test]

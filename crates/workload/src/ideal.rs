@@ -5,7 +5,8 @@
 use crate::bulk::ENDLESS;
 use crate::protocol::{Action, Cluster, Event, Parcel};
 use eastwest_types::{
-    ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Rate, Side, Span, Time, TransactionRecord,
+    ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Rate, Side, Span, Time,
+    TransactionRecord,
 };
 use std::collections::BTreeMap;
 

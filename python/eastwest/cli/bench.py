@@ -34,8 +34,8 @@ def bench(
         typer.Option(
             min=1,
             max=64,
-            help="Compare three runs on this number of threads with three runs on one thread, "
-            "alternating; shows the medians.",
+            help="Compare runs on this number of threads with runs on one thread, alternating; "
+            "shows the medians.",
         ),
     ] = 1,
     against: Annotated[
@@ -59,7 +59,8 @@ def bench(
         typer.Option(
             min=1,
             max=peers.MOST_ROUNDS,
-            help="Rounds of --against: in each, every program runs once.",
+            help="Rounds of --against or --threads: in each, every program, or every number of "
+            "threads, runs once.",
         ),
     ] = 3,
     limit_s: Annotated[
@@ -95,7 +96,7 @@ def bench(
             if threads == 1:
                 rows.append(standard.measure(name, settings or []))
             else:
-                rows += standard.compare(name, settings or [], threads)
+                rows += standard.compare(name, settings or [], threads, rounds)
     if as_json:
         typer.echo(json.dumps(rows))
         return
@@ -123,12 +124,11 @@ def _compare(
     as_json: bool,
 ) -> None:
     """Compare Eastwest with other programs, and print the ratios."""
-    read = peers.Peer.read
     found = peers.compare(
         name,
         settings,
-        [read(each) for each in against or []],
-        counting=[read(each) for each in counting or []],
+        [peers.Peer.read(each) for each in against or []],
+        counting=[peers.Peer.read(each, "--counting") for each in counting or []],
         rounds=rounds,
         limit_s=limit_s,
         say=lambda line: errors().print(clean(line, 200), markup=False),

@@ -184,10 +184,11 @@ def _show(result: SweepResult, as_json: bool) -> None:
     runs = summary["runs"]
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
     _print_points(console, result)
-    if summary.get("goals"):
+    if summary.get("goals") or summary.get("adaptive"):
         from eastwest.views.sweep import Points  # noqa: PLC0415  large: polars
 
-        for sentence in goals.of_sweep(summary, Points(result).names):
+        points = Points(result)
+        for sentence in [*goals.of_sweep(summary, points.names), *points.apart()]:
             console.print(Text(sentence))
     done = f"{count(runs['done'])} of {count(runs['planned'])} runs"
     console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)

@@ -81,6 +81,7 @@ def sweep_page(sweep: SweepResult) -> str:
         counts=_counts(points),
         sentences=[
             *goals.of_sweep(summary, points.names),
+            *points.apart(),
             *_sentences(points, found),
             *map(as_sentence, [*deadlines.of_sweep(sweep), *seeds.of_sweep(sweep)]),
         ],
@@ -370,7 +371,9 @@ def _sparse(columns: list[str], wide: bool) -> list[str]:
 
 
 def _confidence(points: Points) -> str:
-    level = points.sweep.summary.get("confidence", 0.95)
+    """Return the confidence of one interval as text: with a rule that adds seeds, its level."""
+    summary = points.sweep.summary
+    level = (summary.get("adaptive") or {}).get("level", summary.get("confidence", 0.95))
     return units.percent(level if isinstance(level, float) else 0.95)
 
 

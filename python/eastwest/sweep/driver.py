@@ -122,8 +122,9 @@ class Driver(Executor[Point]):
         self._limits = self.goals.limits if rule is not None and rule.until == DECIDED else ()
         #: Points that wait for the runs of the baseline, with which they are compared.
         self._waiting: list[Point] = []
-        #: Names of the metrics of the adaptive rule.
-        self._watched = [limit.metric for limit in self._limits]
+        #: Names of the metrics of the adaptive rule: its own, or those of all goals, because the
+        #: verdict on a point uses only runs that have them all.
+        self._watched = self.goals.measures if self._limits else []
         if rule is not None and rule.metric:
             self._watched = [rule.metric]
         elif rule is not None and not self._limits:
@@ -347,15 +348,19 @@ class Driver(Executor[Point]):
     def _add_seeds(self, point: Point) -> None:
         """Start the seeds of a point up to its next look, if the adaptive rule asks for more.
 
-        A point without values of a metric of the rule gets no more seeds.
+        A point of which no run has all metrics of the rule gets no more seeds.
         """
         rule, watched = self.spec.adaptive, point.watched
-        if rule is not None and rule.until == APART:
+        if rule is None:
+            return
+        if rule.until == APART:
             self._add_seeds_until_apart(rule, point)
             return
-        if rule is None or any(name not in watched for name in self._watched):
+        by_seed = [watched.get(name, {}) for name in self._watched]
+        whole = [seed for seed in by_seed[0] if all(seed in each for each in by_seed)]
+        if not whole:
             return
-        values = {name: [*by_seed.values()] for name, by_seed in watched.items()}
+        values = {name: [watched[name][seed] for seed in whole] for name in self._watched}
         if rule.metric:
             more = rule.next_for_mean(values[rule.metric], point.given, self.spec.confidence)
         else:

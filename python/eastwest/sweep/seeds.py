@@ -2,7 +2,8 @@
 
 An interval over seeds shows how much chance changes a result. With one seed, there is no interval.
 If a run has no random elements, all seeds have equal results, and an interval of width 0 is
-misleading.
+misleading. With few seeds, an event that occurs in few runs may be absent, and all intervals are
+too narrow.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _WHY = (
     "the intervals do not show the effect of another random load; seeds change results only "
     "through fabric.processing_jitter, start_jitter, start_window and random workloads"
 )
+#: Number of seeds from which an event that one run in ten has is likely to be among them (96 %).
+_WITH_RARE = 30
 #: Maximum number of main metrics that a note names.
 _MOST_NAMED = 4
 
@@ -44,7 +47,7 @@ def of_sweep(sweep: SweepResult) -> list[str]:
         ]
     steady = _steady(sweep)
     if not steady:
-        return []
+        return _of_rule(sweep)
     most = max(steady.values())
     where = ""
     if len(steady) < several.height:
@@ -56,6 +59,22 @@ def of_sweep(sweep: SweepResult) -> list[str]:
             f"the mean: {_named(sweep)})"
         )
     return [f"seeds {what}: {_WHY}"]
+
+
+def _of_rule(sweep: SweepResult) -> list[str]:
+    """Return a note if a rule that adds seeds has stopped points with few seeds; else nothing."""
+    rule = sweep.summary.get("adaptive")
+    if not isinstance(rule, Mapping):
+        return []
+    few = sum(n < _WITH_RARE for n in sweep.runs["point"].value_counts()["count"])
+    if not few:
+        return []
+    level = f"each interval has {percent(rule['level'])} confidence; " if "level" in rule else ""
+    return [
+        f"{level}{plural(few, 'point')} stopped with fewer than {_WITH_RARE} seeds: if one run in "
+        "ten differs much from the others, such a point may have no such run, and its interval is "
+        f"too narrow; at_least = {_WITH_RARE} in [seeds] makes this unlikely"
+    ]
 
 
 def _main(sweep: SweepResult) -> list[str]:

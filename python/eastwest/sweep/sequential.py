@@ -131,8 +131,9 @@ class Adaptive:
         looks = ", ".join(map(str, self.looks))
         said = (
             f"seeds are added until the result is known, at {looks} seeds; each interval has "
-            f"{100 * self.level(confidence):.4g} % confidence, so that {100 * confidence:.4g} % "
-            "hold after the choice to stop"
+            f"{100 * self.level(confidence):.4g} % confidence, so that at least "
+            f"{100 * confidence:.4g} % of the intervals contain the true value although the rule "
+            "chooses when to stop, if values are about normal"
         )
         return {"seeds": said}
 

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.sweep import words
+from eastwest.sweep.sequential import APART
 from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import Bound, same_kind
 from eastwest.views import goals
@@ -315,6 +316,30 @@ class Points:
             if difference is not None and math.isfinite(difference):
                 return Estimate(difference, low, high).times(metric.factor)
         return None
+
+    def apart(self) -> list[str]:
+        """Return a sentence on the points that differ clearly from the baseline.
+
+        The metric is that of a rule with ``until = "apart"``; without such a rule, the list is
+        empty.
+        """
+        rule = self.sweep.summary.get("adaptive") or {}
+        if rule.get("until") != APART:
+            return []
+        metric = words.full(rule["metric"], self.table["metric"].unique())
+        rows = self.sweep.comparisons.filter(
+            (pl.col("metric") == metric) & (pl.col("baseline") == self.baseline)
+        ).select("point", "difference", "low", "high")
+        names: dict[bool, list[str]] = {True: [], False: []}
+        for point, *difference in rows.sort("point").iter_rows():
+            names[Estimate(*difference).is_clear].append(self.names.of(point))
+        said = [
+            f"{'clear' if clear else 'not clear'} at {self.names.listed(points)}"
+            for clear, points in names.items()
+            if points
+        ]
+        what = f"{made(metric).title}, difference to {self.names.of(self.baseline)}"
+        return [f"{what}: {'; '.join(said)}."] if said else []
 
     def of(self, metric: Metric) -> dict[int, Estimate]:
         """Return the estimates of a metric by point number, for points that have an estimate."""

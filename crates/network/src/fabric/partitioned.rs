@@ -209,18 +209,20 @@ impl Fabric {
         complete
     }
 
-    /// Returns `None` unless the next event of a link is a promise: the delivery of a message,
-    /// announced by another part of the partitioned fabric. Otherwise returns the number of packets
-    /// that the link has delivered before (modulo 2³²) in the part that owns the link, and the
-    /// number of this part.
-    pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
-        let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
-        let owner = partition.owner(l.from, l.to);
-        if owner == partition.part || l.to >= self.graph.hosts {
-            return None;
+    /// Returns the place of the next event of a link in the order of the events that all parts of
+    /// the partitioned fabric have on this link at the same time. Each packet arrives in the part
+    /// that owns the link, and then, if it completes a message from another part, its promise
+    /// (announced delivery) is executed there.
+    pub fn place_on_link(&self, link: u32) -> u64 {
+        let l = &self.links[link as usize];
+        match (&self.partition, l.upcoming(0)) {
+            (Some(partition), Some(slot))
+                if partition.owner(l.from, l.to) != partition.part && l.to < self.graph.hosts =>
+            {
+                within_link(u64::from(self.pool.get(slot).positions().0), 1)
+            }
+            _ => within_link(l.counters.packets, 0),
         }
-        let slot = l.upcoming(0)?;
-        Some((self.pool.get(slot).positions().0, usize::from(owner)))
     }
 
     /// Counts the packets sent by this part of the partitioned fabric that have arrived in other

@@ -267,13 +267,15 @@ mod tests {
             let slot = pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet);
             let outcome = match (link.partitioned.is_some(), crosses(number)) {
-                (false, false) => link.enqueue(at, handle.words(), &mut pool),
-                (false, true) => {
-                    link.leave_to_fabric(true);
-                    assert_eq!(link.enqueue(at, handle.words(), &mut pool), Outcome::LeftToFabric);
-                    let outcome = link.enqueue_left(at, handle.words(), &mut pool);
-                    link.leave_to_fabric(false);
-                    outcome
+                (false, leaves) => {
+                    // Packets before the next one also arrive in this state of the port.
+                    link.leave_to_fabric(leaves);
+                    let outcome = link.enqueue(at, handle.words(), &mut pool);
+                    assert_eq!(outcome == Outcome::LeftToFabric, leaves);
+                    match leaves {
+                        true => link.enqueue_left(at, handle.words(), &mut pool),
+                        false => outcome,
+                    }
                 }
                 (true, false) => link.enqueue_local(at, handle, &mut pool),
                 (true, true) => match link.enqueue_crossing(at, handle, &mut pool) {

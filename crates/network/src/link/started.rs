@@ -18,7 +18,6 @@
 //! first packet about which the discipline might decide ends this state; the departures of packets
 //! that have not started are then open again.
 
-use super::port_queues::Admission;
 use super::{Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
@@ -218,29 +217,20 @@ impl Link {
         self.settle(now, pool);
         let idle = self.busy_until <= now;
         let handle = packet.arriving(now);
-        let mut send_time = self.send_time(u32::from(handle.ip_len()));
         let q = self.queues.as_mut().expect("the port has several queues");
-        if let Some((flows, dropped)) = q.flow_queues() {
+        let send_time = if let Some((flows, dropped)) = q.flow_queues() {
             if idle && self.deferred_drops.is_none() {
                 flows.pass(&handle);
                 return self.schedule_departure(now, packet);
             }
             flows.push(handle, idle, dropped);
+            self.send_time(u32::from(handle.ip_len()))
         } else {
-            let arrival = self.arrival(now, &handle, Backlog::default(), self.busy_until, pool);
-            let q = self.queues.as_mut().expect("the port has several queues");
-            match q.push(handle, arrival, pool) {
-                Admission::Admitted { mark: true } => {
-                    self.mark(now, handle.slot(), handle.identity(), pool)
-                }
-                Admission::Admitted { mark: false } => {}
-                Admission::Trimmed(ip_len) => {
-                    self.trim(now, &handle, pool);
-                    send_time = self.send_time(ip_len.into());
-                }
-                Admission::Dropped(cause) => return Outcome::Dropped(cause),
+            match self.push_to_queues(now, handle, self.busy_until, pool) {
+                Ok(send_time) => send_time,
+                Err(cause) => return Outcome::Dropped(cause),
             }
-        }
+        };
         let free_at = self.busy_until; // time from which the port is free, if no packet is queued
         self.extend_backlog(now, send_time);
         let first = self.on_wire.is_empty();

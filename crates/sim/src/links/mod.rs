@@ -13,6 +13,7 @@ mod link_run;
 mod similar;
 
 use crate::approximate::{Approximate, LinkCounts};
+use crate::approximate_run::ApproximateRun;
 use crate::plan::Plan;
 use crate::progress::RunError;
 use crate::site::Site;
@@ -92,10 +93,8 @@ impl Simulated {
     }
 }
 
-impl LinksWorld {
-    /// Builds the state of a run from its plan. Fails if the fabric cannot be built, for example
-    /// because a host has no path to another one.
-    pub fn new(plan: Plan) -> Result<LinksWorld, String> {
+impl ApproximateRun for LinksWorld {
+    fn new(plan: Plan) -> Result<LinksWorld, String> {
         let rules = crate::flow_world::rules(&plan.tcp, &plan.fabric);
         let settings = Settings {
             seed: plan.seed,
@@ -109,19 +108,39 @@ impl LinksWorld {
         Ok(LinksWorld { site, settings, rules, flows, names, counts: LinkCounts::default() })
     }
 
-    /// Returns mutable access to the state that all modes share (workloads, routes, records).
-    pub fn site_mut(&mut self) -> &mut Site {
+    fn site_mut(&mut self) -> &mut Site {
         &mut self.site
     }
 
-    /// Runs the simulation to its end on `threads` threads; their number does not change the
-    /// results. `look` is called regularly; if it returns false, the run stops with
-    /// [`RunError::Interrupted`].
-    pub fn run(
+    fn act(&mut self, workload: u16, action: Action) {
+        let now = self.site.network.now;
+        match action {
+            Action::Wake { at, token } => {
+                let wake_up = WakeUp { workload, token, executed: Executed::default() };
+                self.site.drivers.wakes.push(at.max(now), wake_up);
+            }
+            Action::Open { conn, client, server, class, cards } => {
+                self.open((workload, conn.0, class), (client, server), cards);
+            }
+            Action::Send { conn, payload, header, tag, purpose, job, .. } => {
+                let flow = self.names[usize::from(workload)][conn.0 as usize];
+                let message = &mut self.flows[flow as usize].message;
+                message.end = payload + u64::from(header);
+                message.payload = payload;
+                (message.tag, message.purpose, message.job) = (tag, purpose, job);
+            }
+            Action::Close { .. } => {}
+            Action::Finished => self.site.drivers.finish(workload),
+            other => unreachable!("an open-loop workload does not request {other:?}"),
+        }
+    }
+
+    fn run(
         &mut self,
         threads: usize,
         look: &mut dyn FnMut(&mut Site) -> bool,
     ) -> Result<(), RunError> {
+        self.site.cables = Some((0, 0));
         self.list_flows(look)?;
         let fabric = &self.site.network.fabric;
         let links: Vec<CableConfig> = fabric.links.iter().map(|l| l.cable).collect();
@@ -144,6 +163,13 @@ impl LinksWorld {
         self.deliver_all(ends, look)
     }
 
+    fn finish(mut self) -> Site {
+        self.site.approximate = Some(Approximate::Links(self.counts));
+        self.site
+    }
+}
+
+impl LinksWorld {
     /// Returns the bytes and packets of a flow.
     fn size(&self, flow: u32) -> (u64, u64) {
         let bytes = self.flows[flow as usize].bytes();
@@ -169,6 +195,7 @@ impl LinksWorld {
                 return Err(RunError::Interrupted);
             }
         }
+        self.site.network.now = Time::ZERO;
         self.site.drivers.stuck.take().map_or(Ok(()), Err)
     }
 
@@ -187,6 +214,8 @@ impl LinksWorld {
         let proceed = || !stop.load(Ordering::Relaxed);
         let mut results: Vec<Option<LinkRun>> = chosen.iter().map(|_| None).collect();
         let site = &mut self.site;
+        let (mut done, all) = (0, chosen.len() as u64);
+        site.cables = Some((done, all));
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, chosen.len().max(1)) {
@@ -197,9 +226,7 @@ impl LinksWorld {
                         let Some(&cable) = chosen.get(index) else { return };
                         let ways = [2 * cable, 2 * cable + 1].map(|l| &crossing[l as usize][..]);
                         let run = simulate(whole, cable, ways, &proceed);
-                        if sender.send((index, run)).is_err() {
-                            return; // the caller has stopped the run
-                        }
+                        sender.send((index, run)).expect("the receiver outlives the threads");
                     }
                 });
             }
@@ -208,6 +235,8 @@ impl LinksWorld {
                 match receiver.recv_timeout(LOOK_EVERY) {
                     Ok((index, Ok(run))) => {
                         site.events += run.events;
+                        done += 1;
+                        site.cables = Some((done, all));
                         results[index] = Some(run);
                     }
                     Ok((index, Err(RunError::Stuck(why)))) => {
@@ -274,7 +303,6 @@ impl LinksWorld {
     ) -> Result<(), RunError> {
         let tcp = self.site.transports.tcp.stack.config();
         let (segment, header) = (tcp.segment, tcp.header());
-        self.site.network.now = Time::ZERO;
         let mut arrived = 0;
         while self.site.drivers.unfinished > 0 {
             let next = ends.get(arrived).filter(|end| end.0 <= self.site.until);
@@ -321,42 +349,6 @@ impl LinksWorld {
         }
     }
 
-    /// Notifies a workload of an event and executes the actions that the workload returns.
-    fn tell(&mut self, workload: u16, event: Event) {
-        let now = self.site.network.now;
-        let mut actions = Vec::new();
-        self.site.drivers.handle(workload, now, event, &mut actions);
-        for action in actions {
-            self.act(workload, action);
-            if self.site.drivers.stuck.is_some() {
-                return; // the next actions may use a connection that could not be opened
-            }
-        }
-    }
-
-    fn act(&mut self, workload: u16, action: Action) {
-        let now = self.site.network.now;
-        match action {
-            Action::Wake { at, token } => {
-                let wake_up = WakeUp { workload, token, executed: Executed::default() };
-                self.site.drivers.wakes.push(at.max(now), wake_up);
-            }
-            Action::Open { conn, client, server, class, cards } => {
-                self.open((workload, conn.0, class), (client, server), cards);
-            }
-            Action::Send { conn, payload, header, tag, purpose, job, .. } => {
-                let flow = self.names[usize::from(workload)][conn.0 as usize];
-                let message = &mut self.flows[flow as usize].message;
-                message.end = payload + u64::from(header);
-                message.payload = payload;
-                (message.tag, message.purpose, message.job) = (tag, purpose, job);
-            }
-            Action::Close { .. } => {}
-            Action::Finished => self.site.drivers.finish(workload),
-            other => unreachable!("an open-loop workload does not request {other:?}"),
-        }
-    }
-
     fn open(
         &mut self,
         (workload, name, class): (u16, u32, ClassId),
@@ -364,19 +356,10 @@ impl LinksWorld {
         cards: Option<(u32, u32)>,
     ) {
         let network = &mut self.site.network;
-        let (there, back) = network.hashes_of_new(client, server, cards);
-        let paths = [
-            network.fabric.path(client, server, there).into_boxed_slice(),
-            network.fabric.path(server, client, back).into_boxed_slice(),
-        ];
-        for (path, to) in paths.iter().zip([server, client]) {
-            let last = path.last().map(|&link| network.fabric.links[link as usize].to);
-            if last != Some(to.0) {
-                let name = &network.fabric.graph.names[to.0 as usize];
-                self.site.drivers.stop(format!("a connection has no path to {name}"));
-                return;
-            }
-        }
+        let paths = match network.paths_of_new((client, server), cards) {
+            Ok(paths) => paths,
+            Err(why) => return self.site.drivers.stop(why),
+        };
         let names = &mut self.names[usize::from(workload)];
         if names.len() <= name as usize {
             names.resize(name as usize + 1, 0);
@@ -384,11 +367,5 @@ impl LinksWorld {
         names[name as usize] = self.flows.len() as u32;
         let of = (workload, name, class);
         self.flows.push(OpenFlow::opened(of, (client, server), network.now, paths));
-    }
-
-    /// Returns the state of the finished run, from which the results are made.
-    pub fn finish(mut self) -> Site {
-        self.site.approximate = Some(Approximate::Links(self.counts));
-        self.site
     }
 }

@@ -34,14 +34,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         }
         let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
             let first = w.site.network.sources.winner();
-            // an arrival that another part has announced (promise) sorts first: it is executed
-            // together with the event of the arrival
-            (
-                w.site.network.sources.order().of(first),
-                w.site.network.fabric.promised(first.1).is_none(),
-                part,
-                first,
-            )
+            (w.site.network.sources.order().of(first), place_at_source(w, first.1), part, first)
         });
         let (.., part, first) = firsts.min().expect("the run has parts");
         let sample = Key::new(worlds[0].next_sample(), Class::Sample);
@@ -53,18 +46,19 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             return None;
         }
         last = Some(first);
-        // a promised delivery is executed in two parts: first in the part of the receiver, then in
-        // the part of the sender
-        if let Some((number, owner)) = worlds[part].site.network.fabric.promised(first.1) {
-            let handed =
-                |w: &World| w.site.network.fabric.links[first.1 as usize].counters.packets as u32;
-            while handed(&*worlds[owner]) <= number
-                && worlds[owner].site.network.sources.winner() == first
-            {
-                one_event(worlds, owner, first.1);
-            }
-        }
         one_event(worlds, part, first.1);
+    }
+}
+
+/// Returns the place of a part's next event, which belongs to the event source `source`, in the
+/// order of the events that all parts have at this source at the same time.
+fn place_at_source(world: &World, source: u32) -> u64 {
+    let Site { network, drivers, .. } = &world.site;
+    match network.source(source) {
+        None => network.fabric.place_on_link(source),
+        Some(Source::Timers) => network.timers.first_rank(),
+        Some(Source::Wakes) => drivers.wakes.peek().map_or(0, |(_, rank)| rank),
+        Some(_) => 0,
     }
 }
 

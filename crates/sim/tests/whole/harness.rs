@@ -1,6 +1,7 @@
 //! Test harness: runs scenario texts and reads their results.
 
 use eastwest_measure::table::Column;
+use eastwest_sim::approximate_run::ApproximateRun;
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::frame::Frame;
 use eastwest_sim::plan::Plan;
@@ -83,7 +84,7 @@ pub fn observed(
     let site = if scenario.fidelity == Fidelity::Flow {
         let mut world = FlowWorld::new(plan).expect("routes");
         world.site_mut().request_frames(first);
-        world.run(&mut look).unwrap_or_else(|e| panic!("{}: {e}", scenario.name));
+        world.run(1, &mut look).unwrap_or_else(|e| panic!("{}: {e}", scenario.name));
         look(world.site_mut());
         world.finish()
     } else {

@@ -138,6 +138,48 @@ fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
     assert!(matches!(stopped, Err(RunError::Interrupted)) && looks == 100);
 }
 
+/// Flows of 1 byte that the run waits for, in a rack and between racks, and background flows from
+/// the other racks. A host delays packets by much more than the time between them and keeps their
+/// order, so that most packets arrive at a host together with others.
+const ARRIVE_TOGETHER: &str = r#"
+schema = 1
+name = "together"
+duration = "20 ms"
+[fabric]
+kind = "leaf-spine"
+leaves = 4
+hosts_per_leaf = 2
+spines = 2
+host_rate = "1 Gbit/s"
+uplink_rate = "10 Gbit/s"
+processing_jitter = "1 ms"
+[[workload]]
+name = "behind"
+kind = "poisson"
+background = true
+load = 0.5
+sizes = "400 B"
+[[workload]]
+name = "awaited"
+kind = "stride"
+stride = 1
+count = 1
+bytes = "1 B"
+"#;
+
+#[test]
+fn the_run_ends_between_packets_that_arrive_at_one_host_at_one_time() {
+    let mut in_parts = 0;
+    for seed in 1..=8 {
+        let scenario = scenario(ARRIVE_TOGETHER, &[("seed", &seed.to_string())]);
+        for threads in [2, 4] {
+            let told = same(&scenario, &format!("seed {seed}"), threads, ALWAYS, u64::MAX);
+            in_parts += u32::from(told.is_ok());
+        }
+    }
+    assert!(in_parts >= 12, "{in_parts} of 16 runs were in parts to their end");
+}
+
 /// Watcher that stops a partitioned run and saves it: when at least `done` flows are done, after a
 /// number of further calls.
 struct Stopping<'a> {

@@ -196,6 +196,7 @@ mod tests {
     use super::*;
     use crate::tcp::config::test_config;
     use crate::tcp::rules::TimerRules;
+    use eastwest_engine::random::Stream;
 
     #[test]
     fn the_wheel_strikes_after_the_tick_and_ever_more_coarsely() {
@@ -252,6 +253,50 @@ mod tests {
         phases.sort_unstable();
         phases.dedup();
         assert_eq!(phases.len(), 4, "no two hosts tick in phase");
+    }
+
+    /// Arms a timer again and again with `arm` (earlier expiry, time, length, settings), for lengths
+    /// of `ticks` to `ticks` + `spread` ticks. Returns in how many of 2,000 cases the expiry stayed.
+    fn arm_often(
+        (ticks, spread): (u64, u64),
+        arm: impl Fn(Time, Time, Span, &TcpConfig) -> Time,
+    ) -> u32 {
+        let tick = Span::from_ms(1);
+        let config = TcpConfig {
+            granularity: tick,
+            min_rto: Span(ticks * tick.0),
+            timers: TimerRules { ticks: true, uptime_seed: Some(5), ..TimerRules::default() },
+            ..test_config()
+        };
+        let (mut now, mut before, mut stayed) = (Time::ZERO, Time::NEVER, 0);
+        let mut random = Stream::new(ticks, "timers");
+        for _ in 0..2_000 {
+            now += Span(random.below(tick.0 * 3 / 2));
+            let length = Span((ticks + random.below(spread + 1)) * tick.0);
+            let at = arm(before, now, length, &config);
+            assert_eq!(at, deadline(now, length, HostId(2), &config), "{length:?} at {now:?}");
+            stayed += u32::from(at == before);
+            before = at;
+        }
+        stayed
+    }
+
+    #[test]
+    fn a_timer_that_is_armed_again_expires_as_one_that_is_armed_first() {
+        let rto = |before, now, length, config: &TcpConfig| {
+            rto_deadline(before, now, length, HostId(2), config)
+        };
+        let probe = |before, now, length, config: &TcpConfig| {
+            probe_deadline(before, now, length, HostId(2), config)
+        };
+        // Lengths on both sides of the limits of the wheel's levels, 63 and 504 ticks.
+        for spread in [0, 1, 12, 600] {
+            for ticks in [1, 40, 55, 62, 63, 64, 200, 480, 503, 504, 3_000] {
+                arm_often((ticks, spread), rto);
+                arm_often((ticks, spread), probe);
+            }
+        }
+        assert!(arm_often((200, 0), rto) > 1_500);
     }
 
     #[test]

@@ -112,9 +112,7 @@ fn cases() -> Vec<Case> {
         ("allgather N N", allgather(AllgatherBy::RecursiveDoubling), |x| {
             x.l * x.a + (x.p - 1.0) * x.n * x.b
         }),
-        ("allgather N N", allgather(AllgatherBy::Bruck), |x| {
-            x.l * x.a + (x.p - 1.0) * x.n * x.b
-        }),
+        ("allgather N N", allgather(AllgatherBy::Bruck), |x| x.l * x.a + (x.p - 1.0) * x.n * x.b),
         ("scan N 0", scan(ScanBy::RecursiveDoubling), |x| x.rounds(x.l, x.n)),
         ("scan N 0", scan(ScanBy::Linear), |x| x.rounds(x.p - 1.0, x.n)),
     ]
@@ -142,7 +140,11 @@ fn compare_all(ranks: &[u32], sizes: &[u64]) {
                 let by = Algorithms { reducescatter, ..Algorithms::default() };
                 let formula = rounds * x.a + (x.p - 1.0) * x.n * x.b;
                 let measured = duration(host, p, &format!("{call} 0"), &by);
-                compare(&format!("reducescatter of {p} ranks, {bytes} B, {by:?}"), measured, formula);
+                compare(
+                    &format!("reducescatter of {p} ranks, {bytes} B, {by:?}"),
+                    measured,
+                    formula,
+                );
             }
             compare_rings(p, bytes);
         }
@@ -170,7 +172,11 @@ fn compare_rings(ranks: u32, bytes: u64) {
         let by = Algorithms { bcast: BcastBy::Chain, ..by };
         let lanes = chunks(x.n, 1.0) * f64::from(channels);
         let formula = x.rounds(x.p - 1.0, x.n / lanes) + (lanes - 1.0) * x.n / lanes * x.b;
-        compare(&format!("chain, {what}"), duration(host, ranks, &format!("bcast {bytes}"), &by), formula);
+        compare(
+            &format!("chain, {what}"),
+            duration(host, ranks, &format!("bcast {bytes}"), &by),
+            formula,
+        );
 
         let by = Algorithms { allreduce: AllreduceBy::DoubleTree, ..by };
         let lanes = chunks(x.n, 2.0) * f64::from(channels);

@@ -24,6 +24,11 @@ pub struct MpiConfig {
     pub eager_limit: u64,
     /// Bytes of the envelope that is sent with each message (MPI header).
     pub envelope: u32,
+    /// Processor time of the sender for each message of the program, before the message is sent: the
+    /// parameter o of LogP (Culler et al. 1993). In a graph it occupies stream 0.
+    pub send_overhead: Span,
+    /// Processor time of the receiver for each message of the program, after its arrival.
+    pub receive_overhead: Span,
     /// Latency of a message between two ranks on one host.
     pub local_latency: Span,
     /// Memory bandwidth for messages between two ranks on one host.

@@ -1,7 +1,6 @@
 //! Transfer of MPI messages: eager or with rendezvous, over the network or through memory.
 
-use super::matching::{Message, Of, Request, Wanted, first_message, first_receive, is_own};
-use super::rank::Doing;
+use super::matching::{Message, Of, Request, Wanted, is_own};
 use super::replay::Mpi;
 use crate::protocol::{Action, Parcel};
 use eastwest_types::name::Name;
@@ -49,9 +48,7 @@ impl Mpi {
             return self.arrived(now, token >> 1, out);
         }
         let (rank, node) = ((token >> 33) as u32, (token >> 1) as u32);
-        self.ranks[rank as usize].task(node).doing = Doing::Waiting(0);
-        self.ready.push_back((rank, Some(node)));
-        Ok(())
+        self.computed(now, (rank, node), out)
     }
 
     /// Executes a send of `bytes` bytes from the rank `from` to the rank `to`, in a communicator
@@ -102,10 +99,10 @@ impl Mpi {
     ) -> Result<u32, String> {
         let of = Of::Receive(wanted, None);
         let request = self.requests.add(Request::new(rank, of));
-        let unexpected = &mut self.ranks[rank as usize].unexpected;
-        match first_message(unexpected, &self.messages, &wanted) {
+        let r = &mut self.ranks[rank as usize];
+        match r.unexpected.take(&wanted) {
             Some(slot) => self.meet(now, slot, request, out)?,
-            None => self.ranks[rank as usize].posted.push_back(request),
+            None => r.posted.add(request, &wanted),
         }
         Ok(request)
     }
@@ -182,10 +179,9 @@ impl Mpi {
                     message.arrived = now;
                 }
                 let to = &mut self.ranks[message.to as usize];
-                let found = first_receive(&mut to.posted, &self.requests, self.messages.get(slot));
-                match found {
+                match to.posted.take(&self.requests, message) {
                     Some(request) => self.meet(now, slot, request, out)?,
-                    None => to.unexpected.push_back(slot),
+                    None => to.unexpected.add(slot, message),
                 }
             }
         }

@@ -86,8 +86,10 @@ impl Mpi {
             needs: 0,
             followers: Vec::new(),
             stream,
+            occupied: None,
             priority,
             blocking,
+            takes_in: 0,
             request: None,
             activity: Activity::Compute,
             call: "init",
@@ -141,34 +143,84 @@ impl Mpi {
         }
     }
 
-    /// Starts a node that waits for no other node, unless its stream is busy.
+    /// Starts a node that waits for no other node, or continues it where it needs the processor;
+    /// if its stream is busy, it waits for the stream.
     fn start(
         &mut self,
         now: Time,
         (rank, node): (u32, u32),
         out: &mut Vec<Action>,
     ) -> Result<(), String> {
+        let (send, receive) = (self.config.send_overhead, self.config.receive_overhead);
         let r = &mut self.ranks[rank as usize];
-        let (stream, priority) = (r.task(node).stream, r.task(node).priority);
-        if let Some(stream) = stream {
-            let stream = r.streams.entry(stream).or_default();
+        let in_graph = r.source.is_graph();
+        let task = r.tasks.get_mut(&node).expect("the node has not ended");
+        let overhead = match task.doing {
+            Doing::Nothing(Record::Send { .. }) => send,
+            Doing::Received(messages) => Span(receive.0 * u64::from(messages)),
+            _ => Span::ZERO,
+        };
+        // the processor is stream 0
+        let processor = (in_graph && overhead > Span::ZERO).then_some(0);
+        if let Some(wanted) = task.stream.or(processor)
+            && task.occupied.is_none()
+        {
+            let stream = r.streams.entry(wanted).or_default();
             if stream.busy {
-                stream.waiting.insert((Reverse(priority), r.queued, node));
+                stream.waiting.insert((Reverse(task.priority), r.queued, node));
                 r.queued += 1;
                 return Ok(());
             }
             stream.busy = true;
+            task.occupied = Some(wanted);
         }
-        let task = r.task(node);
-        let (followed, kept) = task.followers.drain(..).partition(|follower| follower.start);
-        task.followers = kept;
-        task.since = now;
-        let Doing::Nothing(record) = std::mem::replace(&mut task.doing, Doing::Waiting(0)) else {
-            unreachable!("a node starts once");
-        };
-        self.tell(followed);
-        self.perform(now, (rank, node), record, out)?;
+        if !task.has_started() {
+            task.since = now;
+            let followers = std::mem::take(&mut task.followers);
+            let (followed, kept) = followers.into_iter().partition(|follower| follower.start);
+            task.followers = kept;
+            self.tell(followed);
+        }
+        let task = self.ranks[rank as usize].task(node);
+        match std::mem::replace(&mut task.doing, Doing::Waiting(0)) {
+            Doing::Nothing(record @ Record::Send { .. }) if overhead > Span::ZERO => {
+                task.begin(now, Activity::Send, "send");
+                task.doing = Doing::Preparing(record);
+                self.wake_node(now + overhead, (rank, node), out);
+                return Ok(());
+            }
+            Doing::Nothing(record) => self.perform(now, (rank, node), record, out)?,
+            Doing::Received(_) => {
+                task.doing = Doing::Busy;
+                self.wake_node(now + overhead, (rank, node), out);
+                return Ok(());
+            }
+            _ => unreachable!("only these need a start"),
+        }
         self.continue_task(now, (rank, node), out)
+    }
+
+    /// Continues a node whose computation is complete.
+    pub(super) fn computed(
+        &mut self,
+        now: Time,
+        (rank, node): (u32, u32),
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let task = self.ranks[rank as usize].task(node);
+        if let Doing::Preparing(record) = std::mem::replace(&mut task.doing, Doing::Waiting(0)) {
+            let began = task.since;
+            self.perform(now, (rank, node), record, out)?;
+            let r = &mut self.ranks[rank as usize];
+            let task = r.task(node);
+            task.since = began;
+            if task.stream.is_none() {
+                let released = task.occupied.take();
+                r.released.extend(released);
+            }
+        }
+        self.ready.push_back((rank, Some(node)));
+        Ok(())
     }
 
     /// Continues a node that has started; ends it if nothing is left to do.
@@ -181,9 +233,15 @@ impl Mpi {
         let ended = match self.ranks[rank as usize].task(node).doing {
             Doing::Waiting(open) => open == 0,
             Doing::Collective { .. } => self.collective_goes_on(now, (rank, node), out)?,
-            Doing::Busy | Doing::Nothing(_) => false,
+            _ => false,
         };
-        if ended {
+        let receive = self.config.receive_overhead;
+        let r = &mut self.ranks[rank as usize];
+        let task = r.task(node);
+        if ended && task.takes_in > 0 && receive > Span::ZERO {
+            task.doing = Doing::Received(std::mem::take(&mut task.takes_in));
+            r.startable.push_back(node);
+        } else if ended {
             self.end(now, (rank, node), out);
         }
         Ok(())
@@ -199,7 +257,7 @@ impl Mpi {
             out.push(Action::MpiState(MpiState { rank, activity, call, began, ended: now }));
         }
         r.blocking -= u32::from(task.blocking);
-        r.released.extend(task.stream);
+        r.released.extend(task.occupied);
         if let Some(request) = task.request {
             self.complete(request);
         }
@@ -340,10 +398,15 @@ impl Mpi {
         (activity, call): (Activity, Name),
         requests: impl IntoIterator<Item = u32>,
     ) {
+        let requests: Vec<u32> = requests.into_iter().collect();
+        let is_receive =
+            |request: &&u32| matches!(self.requests.get(**request).of, Of::Receive(..));
+        let receives = requests.iter().filter(is_receive).count() as u32;
         let left = self.await_open(node, requests);
         let task = self.ranks[rank as usize].task(node);
         task.begin(now, activity, call);
         task.doing = Doing::Waiting(left);
+        task.takes_in = receives;
     }
 
     /// Marks unfinished requests as awaited by a node of their rank and removes finished requests.
@@ -475,12 +538,20 @@ impl Mpi {
             let mut requests = Vec::new();
             for from in next.receives {
                 let from = Some(self.in_world(group, from));
-                let wanted = Wanted { communicator: within, from, tag: Some(lane.into()), most: None };
+                let wanted =
+                    Wanted { communicator: within, from, tag: Some(lane.into()), most: None };
                 requests.push(self.receive(now, rank, wanted, out)?);
             }
             for (to, bytes) in next.sends {
                 let to = self.in_world(group, to);
-                requests.extend(self.send(now, (rank, to), (within, lane.into()), bytes, name, out));
+                requests.extend(self.send(
+                    now,
+                    (rank, to),
+                    (within, lane.into()),
+                    bytes,
+                    name,
+                    out,
+                ));
             }
             let open = self.await_open(node, requests);
             if let Doing::Collective { lanes, .. } = &mut self.ranks[rank as usize].task(node).doing
@@ -513,7 +584,7 @@ impl Mpi {
                 *left == 0
             }
             Doing::Collective { lanes, .. } => lanes.complete(of.lane()),
-            Doing::Nothing(_) | Doing::Busy => unreachable!("it waits for a request"),
+            _ => unreachable!("it waits for a request"),
         };
         if goes_on {
             self.ready.push_back((rank, Some(node)));

@@ -3,6 +3,7 @@
 use eastwest_types::Time;
 use eastwest_types::name::Name;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Table whose slots are used again: it is only as large as the largest number of entries at one
 /// time.
@@ -146,26 +147,112 @@ pub(super) struct Message {
     pub receive: Option<u32>,
 }
 
-/// Removes and returns the first posted receive that accepts a message; `None` if there is none.
-pub(super) fn first_receive(
-    posted: &mut std::collections::VecDeque<u32>,
-    requests: &Slots<Request>,
-    message: &Message,
-) -> Option<u32> {
-    let takes = |request: &u32| match requests.get(*request).of {
-        Of::Receive(wanted, _) => wanted.takes(message),
-        Of::Send { .. } | Of::Collective { .. } => false,
-    };
-    let at = posted.iter().position(takes)?;
-    posted.remove(at)
+/// Communicator, source and tag of a message.
+type Key = (u64, u32, i64);
+
+/// Entries in the order in which they were added, with their numbers in this order. Entries with one
+/// key are found at once, however many others wait.
+#[derive(Debug, Serialize, Deserialize)]
+struct Ordered {
+    by_key: BTreeMap<Key, VecDeque<(u64, u32)>>,
+    added: u64,
 }
 
-/// Removes and returns the first arrived message that a receive accepts; `None` if there is none.
-pub(super) fn first_message(
-    unexpected: &mut std::collections::VecDeque<u32>,
-    messages: &Slots<Message>,
-    wanted: &Wanted,
-) -> Option<u32> {
-    let at = unexpected.iter().position(|m| wanted.takes(messages.get(*m)))?;
-    unexpected.remove(at)
+impl Ordered {
+    fn new() -> Ordered {
+        Ordered { by_key: BTreeMap::new(), added: 0 }
+    }
+
+    fn first(&self, key: Key) -> Option<u64> {
+        Some(self.by_key.get(&key)?.front()?.0)
+    }
+
+    fn remove_first(&mut self, key: Key) -> Option<u32> {
+        let of_key = self.by_key.get_mut(&key)?;
+        let (_, entry) = of_key.pop_front()?;
+        if of_key.is_empty() {
+            self.by_key.remove(&key);
+        }
+        Some(entry)
+    }
+}
+
+/// Posted receives of a rank that are not matched yet.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Posted {
+    /// Receives of one source and tag.
+    exact: Ordered,
+    /// Receives of any source or tag, with their order among all receives.
+    wild: VecDeque<(u64, u32)>,
+}
+
+impl Posted {
+    pub fn new() -> Posted {
+        Posted { exact: Ordered::new(), wild: VecDeque::new() }
+    }
+
+    /// Adds the request of a receive.
+    pub fn add(&mut self, request: u32, wanted: &Wanted) {
+        let order = self.exact.added;
+        self.exact.added += 1;
+        match (wanted.from, wanted.tag) {
+            (Some(from), Some(tag)) => {
+                let key = (wanted.communicator, from, tag);
+                self.exact.by_key.entry(key).or_default().push_back((order, request));
+            }
+            _ => self.wild.push_back((order, request)),
+        }
+    }
+
+    /// Removes and returns the first posted receive that accepts a message; `None` if there is none.
+    pub fn take(&mut self, requests: &Slots<Request>, message: &Message) -> Option<u32> {
+        let takes = |request: u32| match requests.get(request).of {
+            Of::Receive(wanted, _) => wanted.takes(message),
+            Of::Send { .. } | Of::Collective { .. } => false,
+        };
+        let key = (message.communicator, message.from, message.tag);
+        let exact = self.exact.first(key);
+        let wild = self.wild.iter().position(|&(order, request)| {
+            exact.is_none_or(|exact| order < exact) && takes(request)
+        });
+        match wild {
+            Some(at) => self.wild.remove(at).map(|(_, request)| request),
+            None => self.exact.remove_first(key),
+        }
+    }
+}
+
+/// Messages that have arrived at a rank and are not matched yet.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Unexpected(Ordered);
+
+impl Unexpected {
+    pub fn new() -> Unexpected {
+        Unexpected(Ordered::new())
+    }
+
+    /// Adds a message; `slot` is its number in the table of messages.
+    pub fn add(&mut self, slot: u32, message: &Message) {
+        let key = (message.communicator, message.from, message.tag);
+        self.0.by_key.entry(key).or_default().push_back((self.0.added, slot));
+        self.0.added += 1;
+    }
+
+    /// Removes and returns the first arrived message that a receive accepts; `None` if there is
+    /// none.
+    pub fn take(&mut self, wanted: &Wanted) -> Option<u32> {
+        let key = match (wanted.from, wanted.tag) {
+            (Some(from), Some(tag)) => (wanted.communicator, from, tag),
+            _ => {
+                let first = (wanted.communicator, u32::MIN, i64::MIN);
+                let last = (wanted.communicator, u32::MAX, i64::MAX);
+                let fits = |&(_, from, tag): &Key| {
+                    wanted.from.is_none_or(|f| f == from) && wanted.tag.is_none_or(|t| t == tag)
+                };
+                let fitting = self.0.by_key.range(first..=last).filter(|(key, _)| fits(key));
+                *fitting.min_by_key(|(_, of_key)| of_key.front().map(|first| first.0))?.0
+            }
+        };
+        self.0.remove_first(key)
+    }
 }

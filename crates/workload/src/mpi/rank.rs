@@ -1,6 +1,7 @@
 //! State of a rank of a replayed MPI program.
 
 use super::collective::{Call, Kind};
+use super::matching::{Posted, Unexpected};
 use super::record::Record;
 use super::trace::Source;
 use eastwest_types::name::Name;
@@ -16,6 +17,10 @@ pub(super) enum Doing {
     Nothing(Record),
     /// The rank sleeps or computes; includes the computation at the end of a collective call.
     Busy,
+    /// The processor prepares a message: the send follows.
+    Preparing(Record),
+    /// This number of messages has been received; the processor has not begun to take them in.
+    Received(u32),
     /// The node waits until this number of requests is complete.
     Waiting(u32),
     /// The rank is in a collective call.
@@ -96,10 +101,15 @@ pub(super) struct Task {
     /// Number of nodes for which the node still waits.
     pub(super) needs: u32,
     pub(super) followers: Vec<Follower>,
+    /// Stream that the node occupies from its start to its end.
     pub(super) stream: Option<u16>,
+    /// Stream that the node occupies now.
+    pub(super) occupied: Option<u16>,
     pub(super) priority: i32,
     /// Whether later records of a sequence wait for the end of the node.
     pub(super) blocking: bool,
+    /// Number of messages that the processor takes in after their arrival.
+    pub(super) takes_in: u32,
     /// Request of a non-blocking collective call, complete at the end of the node.
     pub(super) request: Option<u32>,
     /// Present activity of the rank in the node, such as computing or waiting; the time since
@@ -112,6 +122,7 @@ pub(super) struct Task {
 }
 
 impl Task {
+    /// Returns whether the node has started: it waits neither for other nodes nor for its stream.
     pub(super) fn has_started(&self) -> bool {
         !matches!(self.doing, Doing::Nothing(_))
     }
@@ -154,10 +165,8 @@ pub(super) struct Rank {
     /// Requests of non-blocking calls that the program has not waited for, in the order of the
     /// calls.
     pub(super) open: VecDeque<u32>,
-    /// Posted receives that are not matched yet, in the order of posting.
-    pub(super) posted: VecDeque<u32>,
-    /// Arrived messages that are not matched yet, in the order of arrival.
-    pub(super) unexpected: VecDeque<u32>,
+    pub(super) posted: Posted,
+    pub(super) unexpected: Unexpected,
     /// Number of collective calls that the rank has read, by group.
     pub(super) collectives: BTreeMap<u32, u32>,
     pub(super) spent: [Span; Activity::ALL.len()],
@@ -192,8 +201,8 @@ impl Rank {
             released: VecDeque::new(),
             queued: 0,
             open: VecDeque::new(),
-            posted: VecDeque::new(),
-            unexpected: VecDeque::new(),
+            posted: Posted::new(),
+            unexpected: Unexpected::new(),
             collectives: BTreeMap::new(),
             spent: [Span::ZERO; Activity::ALL.len()],
             sent: (0, 0),

@@ -57,7 +57,7 @@ pub struct Node {
     pub needs: Vec<Need>,
     /// Stream of the rank that the node occupies from its start to its end; `None`: no stream.
     pub stream: Option<u16>,
-    /// Of the nodes that wait for a stream, the one with the largest priority is next.
+    /// If several nodes wait for a stream, the largest priority starts first.
     pub priority: i32,
 }
 
@@ -283,7 +283,7 @@ const PLACE_WORDS: [&str; 4] = ["in", "after", "on", "priority"];
 /// Largest number of dependencies of a node.
 const MOST_NEEDS: usize = 65_536;
 
-/// What is known about a program before a line of a rank is parsed.
+/// Properties of a program and a rank that the parser of a line needs.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
     /// Number of ranks of the program.

@@ -54,6 +54,8 @@ pub(super) fn config(program: Program) -> MpiConfig {
         compute_scale: 1.0,
         eager_limit: MpiConfig::EAGER_LIMIT,
         envelope: MpiConfig::ENVELOPE,
+        send_overhead: Span::ZERO,
+        receive_overhead: Span::ZERO,
         local_latency: MpiConfig::LOCAL_LATENCY,
         local_rate: MpiConfig::LOCAL_RATE,
         frame: None,
@@ -484,4 +486,26 @@ fn a_deadlock_names_its_cycle() {
     assert!(!why.contains("cycle"), "{why}");
     let why = fails("nodes", &["graph; compute 1 after 1/0", "graph; compute 1 after 0/0"]);
     assert!(why.contains("rank 0 → rank 1 → rank 0"), "{why}");
+}
+
+#[test]
+fn messages_take_processor_time_at_both_ends() {
+    let folder = Folder::new("overhead");
+    let graph = "graph; send 1 0 1000 after; send 1 1 1000 after; compute 1e4 after 1";
+    let other = "graph; recv 0 0 1000 after; recv 0 1 1000 after; compute 1e5 after";
+    let overheads = |program| MpiConfig {
+        send_overhead: Span::from_us(5),
+        receive_overhead: Span::from_us(7),
+        ..config(program)
+    };
+    let run = play(overheads(folder.program(&[graph, other])));
+    assert_eq!(run.failed, None);
+    let sent: Vec<Time> = run.messages.iter().map(|m| m.sent).collect();
+    assert_eq!(sent, [at(5.0), at(10.0)], "one after the other");
+    assert_eq!(finished(&run, 0), at(20.0));
+    assert_eq!(finished(&run, 1), at(114.0), "the processor computes for 100 µs first");
+    let sequence = play(overheads(folder.program(&["send 1 0 1000", "recv 0 0 1000"])));
+    assert_eq!((finished(&sequence, 0), finished(&sequence, 1)), (at(5.0), at(62.0)));
+    let spent = |rank: usize, activity| sequence.ranks[rank].spent[activity as usize];
+    assert_eq!(spent(0, Activity::Send), Span::from_us(5));
 }

@@ -161,6 +161,8 @@ struct Settings {
     compute_scale: f64,
     eager_limit: u64,
     envelope: u32,
+    send_overhead: Span,
+    receive_overhead: Span,
     local_latency: Span,
     local_rate: Rate,
     frame: Option<u16>,
@@ -209,6 +211,22 @@ fn settings(
             .value(Octets(MpiConfig::ENVELOPE))
             .range("1", "65536"),
     );
+    let send_overhead = s.get(
+        key(
+            "send_overhead",
+            "Processor time of the sender for each message of sends, before it leaves.",
+        )
+        .default("0 s")
+        .range("0 s", "1 s"),
+    );
+    let receive_overhead = s.get(
+        key(
+            "receive_overhead",
+            "Processor time of the receiver for each message of receives, after its arrival.",
+        )
+        .default("0 s")
+        .range("0 s", "1 s"),
+    );
     let local_latency = s.get(
         key("local_latency", "Latency of the smallest message between two ranks on one host.")
             .value(MpiConfig::LOCAL_LATENCY)
@@ -228,6 +246,8 @@ fn settings(
         compute_scale: scale.0,
         eager_limit: eager.0,
         envelope: envelope.0,
+        send_overhead,
+        receive_overhead,
         local_latency,
         local_rate: local_rate.0,
         frame,
@@ -468,6 +488,8 @@ fn finish(
             compute_scale: settings.compute_scale,
             eager_limit: settings.eager_limit,
             envelope: settings.envelope,
+            send_overhead: settings.send_overhead,
+            receive_overhead: settings.receive_overhead,
             local_latency: settings.local_latency,
             local_rate: settings.local_rate,
             frame: settings.frame,

@@ -69,9 +69,8 @@ pub(super) fn recursive_doubling(v: View, bytes: u64, k: u32) -> Option<Step> {
 pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
     let (power, _) = folded(v.ranks);
     let rounds = power.ilog2();
-    let parts = |from: u32, count: u32| {
-        (from..from + count).map(|p| share(v.size(), power, p)).sum()
-    };
+    let parts =
+        |from: u32, count: u32| (from..from + count).map(|p| share(v.size(), power, p)).sum();
     fold(v, v.size(), 2 * rounds, k, |number, round| match round < rounds {
         true => {
             let distance = power >> (round + 1);
@@ -89,9 +88,8 @@ pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
 /// Returns step `k` of a broadcast for a power of two of ranks: parts go down a binomial tree, then
 /// partners at distances 1, 2, 4, … exchange all parts that they have.
 pub(super) fn scatter_then_double(v: View, k: u32) -> Option<Step> {
-    let parts = |from: u32, count: u32| {
-        (from..from + count).map(|p| share(v.size(), v.ranks, p)).sum()
-    };
+    let parts =
+        |from: u32, count: u32| (from..from + count).map(|p| share(v.size(), v.ranks, p)).sum();
     let Some(round) = k.checked_sub(tree::steps_down(v)) else {
         return tree::down(v, parts, k);
     };
@@ -119,9 +117,8 @@ pub(super) fn halve_then_gather(v: View, k: u32) -> Option<Step> {
     let round = k - u32::from(paired);
     let number = if paired { relative / 2 } else { relative - rest };
     let rank = |number: u32| v.absolute(if number < rest { 2 * number } else { number + rest });
-    let parts = |from: u32, count: u32| {
-        (from..from + count).map(|p| share(v.size(), power, p)).sum()
-    };
+    let parts =
+        |from: u32, count: u32| (from..from + count).map(|p| share(v.size(), power, p)).sum();
     let Some(gathering) = round.checked_sub(rounds) else {
         let distance = power >> (round + 1);
         let partner = number ^ distance;

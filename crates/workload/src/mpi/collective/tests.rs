@@ -227,7 +227,8 @@ fn lanes_divide_the_data_of_every_algorithm() {
         let moved = same(&parts, Call::new(Kind::Alltoallv).sizes(sizes), ranks);
         assert!(all_know_all(&moved));
     }
-    let chunked = |chunk| Algorithms { bcast: BcastBy::Chain, chunk: Some(chunk), ..Algorithms::default() };
+    let chunked =
+        |chunk| Algorithms { bcast: BcastBy::Chain, chunk: Some(chunk), ..Algorithms::default() };
     let call = Call::new(Kind::Bcast).size(1000);
     assert_eq!(chunked(100).lanes(&call, 8), 10);
     assert_eq!(chunked(999).lanes(&call, 8), 2);
