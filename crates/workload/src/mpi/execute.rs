@@ -5,7 +5,7 @@
 //! a stream, the one with the largest priority is next, and of those the one that was ready first.
 //! A node that has started is not interrupted.
 
-use super::collective::Call;
+use super::collective::{Call, Seat, Teams};
 use super::groups::Member;
 use super::matching::{Of, Request, Wanted, communicator};
 use super::rank::{Doing, Follower, Lanes, Meeting, Task};
@@ -466,6 +466,11 @@ impl Mpi {
         let task = self.ranks[rank as usize].task(node);
         let (group, number) = (task.group, task.collective);
         task.begin(now, Activity::Collective, kind.name());
+        if self.config.algorithms.uses_hosts() && !self.teams.contains_key(&group) {
+            let hosts = (0..self.size(group)).map(|own| self.in_world(group, own));
+            let teams = Teams::of(hosts.map(|rank| self.config.hosts[rank as usize]));
+            self.teams.insert(group, teams);
+        }
         let lanes = self.config.algorithms.lanes(&call, self.size(group));
         let task = self.ranks[rank as usize].task(node);
         task.doing = Doing::Collective { call, lanes: Lanes::new(lanes) };
@@ -522,7 +527,9 @@ impl Mpi {
             };
             let Some((lane, step)) = lanes.next() else { return Ok(false) };
             let name = call.kind.name();
-            let Some(next) = self.config.algorithms.step(call, (own, ranks), lane, step) else {
+            let teams = self.teams.get(&group).and_then(Option::as_ref);
+            let seat = Seat { rank: own, ranks, teams };
+            let Some(next) = self.config.algorithms.step(call, seat, lane, step) else {
                 if !lanes.end() {
                     continue;
                 }

@@ -1,6 +1,7 @@
 //! Replay of an MPI program: handles arrivals of messages, and executes all ranks that can
 //! continue.
 
+use super::collective::Teams;
 use super::config::MpiConfig;
 use super::matching::{Message, Request, Slots};
 use super::placement::local_ranks;
@@ -30,6 +31,9 @@ pub struct Mpi {
     pub(super) local: BTreeMap<(u32, u32), Time>,
     /// Collective calls that some ranks have entered and not all ranks have left, by communicator.
     pub(super) meetings: BTreeMap<u64, Meeting>,
+    /// For each group with collective calls: its ranks by host, if an algorithm in two levels is
+    /// chosen and possible.
+    pub(super) teams: BTreeMap<u32, Option<Teams>>,
     /// Nodes that wait for a node that its rank has not read yet, by rank and number of this node.
     pub(super) early: BTreeMap<(u32, u32), Vec<Follower>>,
     /// Number of nodes of graphs that have been read.
@@ -76,6 +80,7 @@ impl Mpi {
             conns: BTreeMap::new(),
             local: BTreeMap::new(),
             meetings: BTreeMap::new(),
+            teams: BTreeMap::new(),
             early: BTreeMap::new(),
             graph_nodes: 0,
             ready: VecDeque::new(),

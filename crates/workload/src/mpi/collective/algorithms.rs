@@ -1,7 +1,8 @@
 //! Algorithms of each collective call, and the choice among them.
 
-use super::call::{Call, Kind, Step, View};
-use super::{double_tree, exchange, ring, rules, tree};
+use super::call::{Call, Kind, Seat, Step, View};
+use super::own::Own;
+use super::{double_tree, exchange, ring, rules, tree, two_level};
 use eastwest_types::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,7 @@ algorithms!(
         Ring = "ring" "parts go round a ring twice: first they are summed, then the sums are distributed",
         ReduceBcast = "reduce-bcast" "a binomial reduce to rank 0 and a binomial broadcast",
         DoubleTree = "double-tree" "two binary trees, each for half of the vector: sums go up, results go down (Sanders, Speck and Träff; NCCL's tree)",
+        TwoLevel = "two-level" "a ring on each host scatters the sum of its ranks, Rabenseifner's algorithm sums the parts across hosts, a ring on each host gathers them (rabenseifner if hosts have one rank or different numbers of ranks)",
         Mpich = "mpich" "MPICH's choice by size and number of ranks: recursive-doubling or rabenseifner",
         Nccl = "nccl" "NCCL's choice by size, number of ranks and rate of the network: ring or double-tree",
     }
@@ -70,6 +72,7 @@ algorithms!(
         Pairwise = "pairwise" "in each round a rank sends to one rank and receives from one rank (MPICH for long messages)",
         Linear = "linear" "all sends and receives at once",
         Bruck = "bruck" "in each of log2(ranks) rounds a rank sends about half of its data (MPICH for short messages; alltoallv is pairwise then)",
+        TwoLevel = "two-level" "pairwise among the ranks of a host, then among ranks with the same number on their hosts (pairwise if hosts have one rank or different numbers of ranks; alltoallv is pairwise)",
         Mpich = "mpich" "MPICH's choice by size and number of ranks: bruck, linear or pairwise; alltoallv is linear",
     }
 );
@@ -109,7 +112,7 @@ algorithms!(
 );
 
 /// Algorithm chosen for each kind of collective call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Algorithms {
     /// Algorithm of `MPI_Barrier`.
     pub barrier: BarrierBy,
@@ -139,6 +142,8 @@ pub struct Algorithms {
     pub chunk: Option<u64>,
     /// Rate of the network card of a rank, for NCCL's choice.
     pub rate: Rate,
+    /// Algorithms of a file: each replaces the named algorithm of its call for its number of ranks.
+    pub own: Vec<Own>,
 }
 
 impl Default for Algorithms {
@@ -159,6 +164,7 @@ impl Default for Algorithms {
             channels: 1,
             chunk: None,
             rate: Rate::gbit(100),
+            own: Vec::new(),
         }
     }
 }
@@ -173,6 +179,9 @@ impl Algorithms {
     /// steps, one for each chunk of each channel. Lane `l` belongs to channel `l` modulo the number
     /// of channels.
     pub fn lanes(&self, call: &Call, ranks: u32) -> u32 {
+        if let Some(own) = self.own(call, ranks) {
+            return own.lanes();
+        }
         let largest = match call.kind {
             Kind::Barrier | Kind::CommSplit | Kind::CommDup => return 1,
             // each rank knows only its own sizes, but all ranks need the same number of lanes
@@ -188,6 +197,10 @@ impl Algorithms {
         self.lanes_for(largest, 1)
     }
 
+    fn own(&self, call: &Call, ranks: u32) -> Option<&Own> {
+        self.own.iter().find(|own| own.is_for(call, ranks))
+    }
+
     /// Returns the number of lanes for messages of `largest` bytes before the division among lanes,
     /// as a multiple of `multiple`.
     fn lanes_for(&self, largest: u64, multiple: u32) -> u32 {
@@ -198,13 +211,21 @@ impl Algorithms {
         self.channels * multiple * chunks.min(most) as u32
     }
 
-    /// Returns step `k` (from 0) of lane `lane` of a rank in a collective call of `ranks` ranks;
-    /// `None` after the last step of the lane.
-    pub fn step(&self, call: &Call, (rank, ranks): (u32, u32), lane: u32, k: u32) -> Option<Step> {
+    /// Whether an algorithm depends on the hosts of ranks.
+    pub fn uses_hosts(&self) -> bool {
+        self.allreduce == AllreduceBy::TwoLevel || self.alltoall == AlltoallBy::TwoLevel
+    }
+
+    /// Returns step `k` (from 0) of lane `lane` of a rank in a collective call; `None` after the last step of the lane.
+    pub fn step(&self, call: &Call, seat: Seat, lane: u32, k: u32) -> Option<Step> {
+        let Seat { rank, ranks, teams } = seat;
         if ranks < 2 {
             return None;
         }
-        let v = View { call, rank, ranks, lane, lanes: self.lanes(call, ranks) };
+        if let Some(own) = self.own(call, ranks) {
+            return own.step(call, rank, lane, k);
+        }
+        let v = View { call, rank, ranks, lane, lanes: self.lanes(call, ranks), teams };
         let size = v.size();
         match call.kind {
             Kind::Barrier => match self.barrier {
@@ -236,14 +257,24 @@ impl Algorithms {
                 AllreduceBy::Ring => ring::allreduce(v, k),
                 AllreduceBy::ReduceBcast => tree::up_and_down(v, size, k),
                 AllreduceBy::DoubleTree => double_tree::allreduce(v, k),
+                AllreduceBy::TwoLevel => match v.teams {
+                    Some(teams) => two_level::allreduce(v, teams, k),
+                    None => exchange::rabenseifner(v, k),
+                },
             },
             Kind::Alltoall => match rules::alltoall(self.alltoall, call.size, ranks) {
                 AlltoallBy::Pairwise | AlltoallBy::Mpich => exchange::pairwise(v, k),
                 AlltoallBy::Linear => exchange::all_at_once(v, k),
                 AlltoallBy::Bruck => exchange::bruck(v, k),
+                AlltoallBy::TwoLevel => match v.teams {
+                    Some(teams) => two_level::alltoall(v, teams, k),
+                    None => exchange::pairwise(v, k),
+                },
             },
             Kind::Alltoallv => match self.alltoall {
-                AlltoallBy::Pairwise | AlltoallBy::Bruck => exchange::pairwise(v, k),
+                AlltoallBy::Pairwise | AlltoallBy::Bruck | AlltoallBy::TwoLevel => {
+                    exchange::pairwise(v, k)
+                }
                 AlltoallBy::Linear | AlltoallBy::Mpich => exchange::all_at_once(v, k),
             },
             Kind::Gather => match self.gather {

@@ -1,5 +1,6 @@
 //! Collective calls of MPI, and the steps in which a rank executes them.
 
+use super::two_level::Teams;
 use crate::mpi::groups::How;
 use serde::{Deserialize, Serialize};
 
@@ -160,9 +161,28 @@ impl Step {
         Step { receives: Vec::new(), sends: vec![(to, bytes)] }
     }
 
+    /// Returns the step with other numbers of the other ranks.
+    pub(super) fn renumbered(self, number: impl Fn(u32) -> u32) -> Step {
+        Step {
+            receives: self.receives.into_iter().map(&number).collect(),
+            sends: self.sends.into_iter().map(|(to, bytes)| (number(to), bytes)).collect(),
+        }
+    }
+
     pub(super) fn receive(from: u32) -> Step {
         Step { receives: vec![from], sends: Vec::new() }
     }
+}
+
+/// A rank in a collective call.
+#[derive(Clone, Copy)]
+pub struct Seat<'a> {
+    /// Number of the rank in its group.
+    pub rank: u32,
+    /// Number of ranks of the group.
+    pub ranks: u32,
+    /// Ranks of the group by host; `None` if algorithms in two levels are not possible.
+    pub teams: Option<&'a Teams>,
 }
 
 /// A lane of a collective call at a rank: an independent sequence of steps for an equal share of the
@@ -176,6 +196,8 @@ pub(super) struct View<'a> {
     pub(super) lane: u32,
     /// Number of lanes of the call.
     pub(super) lanes: u32,
+    /// Ranks of the call by host; `None` if algorithms in two levels are not possible.
+    pub(super) teams: Option<&'a Teams>,
 }
 
 impl View<'_> {

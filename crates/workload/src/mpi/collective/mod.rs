@@ -16,15 +16,19 @@ mod algorithms;
 mod call;
 mod double_tree;
 mod exchange;
+mod own;
 mod ring;
 mod rules;
 mod tree;
+mod two_level;
 
 pub use algorithms::{
     Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy,
     ReduceScatterBy, ScanBy,
 };
-pub use call::{Call, Kind, Step};
+pub use call::{Call, Kind, Seat, Step};
+pub use own::Own;
+pub use two_level::Teams;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! no rank waits for ever, and data reaches the right ranks.
 
 use super::*;
+use eastwest_types::HostId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Result of a collective call: numbers of messages and bytes, number of rounds until the last rank
@@ -19,10 +20,15 @@ type Sent = (u32, BTreeSet<u32>);
 /// Executes a collective call; `calls` has the arguments of each rank. Every message takes one
 /// round. A rank has the data of another rank if it has the data in all lanes.
 fn play(by: &Algorithms, calls: &[Call]) -> Moved {
+    play_on(by, calls, None)
+}
+
+/// Executes a collective call of ranks with teams.
+fn play_on(by: &Algorithms, calls: &[Call], teams: Option<&Teams>) -> Moved {
     let ranks = calls.len() as u32;
     let lanes = by.lanes(&calls[0], ranks);
     assert!(calls.iter().all(|call| by.lanes(call, ranks) == lanes), "lanes differ");
-    let played: Vec<Moved> = (0..lanes).map(|lane| play_lane(by, calls, lane)).collect();
+    let played: Vec<Moved> = (0..lanes).map(|lane| play_lane(by, calls, teams, lane)).collect();
     let both = |a: Moved, b: Moved| Moved {
         messages: a.messages + b.messages,
         bytes: a.bytes + b.bytes,
@@ -33,7 +39,7 @@ fn play(by: &Algorithms, calls: &[Call]) -> Moved {
 }
 
 /// Executes one lane of a collective call.
-fn play_lane(by: &Algorithms, calls: &[Call], lane: u32) -> Moved {
+fn play_lane(by: &Algorithms, calls: &[Call], teams: Option<&Teams>, lane: u32) -> Moved {
     let ranks = calls.len() as u32;
     let mut wires: BTreeMap<(u32, u32), VecDeque<Sent>> = BTreeMap::new();
     let mut known: Vec<BTreeSet<u32>> = (0..ranks).map(|r| BTreeSet::from([r])).collect();
@@ -46,7 +52,8 @@ fn play_lane(by: &Algorithms, calls: &[Call], lane: u32) -> Moved {
         for rank in 0..ranks {
             let r = rank as usize;
             while !through[r] {
-                let Some(step) = by.step(&calls[r], (rank, ranks), lane, steps[r]) else {
+                let Some(step) = by.step(&calls[r], Seat { rank, ranks, teams }, lane, steps[r])
+                else {
                     through[r] = true;
                     moved = true;
                     break;
@@ -245,14 +252,51 @@ fn double_trees_send_all_data_twice_and_share_the_work() {
         assert_eq!(moved.rounds, 2 * ranks.next_power_of_two().ilog2(), "up and down {ranks}");
         for rank in 0..ranks {
             let sent: u64 = (0..2)
-                .flat_map(|lane| (0..3).filter_map(move |k| Some((lane, k))))
-                .filter_map(|(lane, k)| by.step(&call, (rank, ranks), lane, k))
+                .flat_map(|lane| (0..3).map(move |k| (lane, k)))
+                .filter_map(|(lane, k)| by.step(&call, Seat { rank, ranks, teams: None }, lane, k))
                 .flat_map(|step| step.sends)
                 .map(|(_, bytes)| bytes)
                 .sum();
             assert!(sent <= 2 * 1000, "rank {rank} of {ranks} sends {sent} B");
         }
     }
+}
+
+#[test]
+fn two_levels_send_less_between_hosts() {
+    let by = Algorithms {
+        allreduce: AllreduceBy::TwoLevel,
+        alltoall: AlltoallBy::TwoLevel,
+        ..Algorithms::default()
+    };
+    for (local, hosts) in [(2, 2), (2, 8), (4, 3), (3, 5), (8, 4)] {
+        let ranks = local * hosts;
+        // in blocks and round-robin
+        for host in [|rank: u32, local: u32, _: u32| rank / local, |rank, _, hosts| rank % hosts] {
+            let of_ranks = (0..ranks).map(|rank| HostId(host(rank, local, hosts)));
+            let teams = Teams::of(of_ranks).expect("equal");
+            let play = |call: Call| play_on(&by, &vec![call; ranks as usize], Some(&teams));
+            let moved = play(Call::new(Kind::Allreduce).size(1200));
+            assert!(all_know_all(&moved), "{local} on {hosts}");
+            if hosts.is_power_of_two() {
+                let rounds = 2 * (local - 1) + 2 * hosts.ilog2();
+                assert_eq!(moved.rounds, rounds, "{local} on {hosts}");
+                // on each host (L - 1) n twice, between hosts 2 (H - 1) n
+                let inside = u64::from(2 * (local - 1) * hosts);
+                let bytes = (inside + u64::from(2 * (hosts - 1))) * 1200;
+                assert_eq!(moved.bytes, bytes, "{local} on {hosts}");
+            }
+            let moved = play(Call::new(Kind::Alltoall).size(10));
+            assert!(all_know_all(&moved), "{local} on {hosts}");
+            let bytes = ((local - 1) * hosts + (hosts - 1) * local) * 10 * ranks;
+            assert_eq!(moved.bytes, u64::from(bytes));
+            assert_eq!(moved.rounds, local + hosts - 2);
+        }
+    }
+    let teams = |hosts: &[u32]| Teams::of(hosts.iter().map(|&host| HostId(host)));
+    assert_eq!(teams(&[0, 0, 1]), None, "different numbers of ranks");
+    assert_eq!(teams(&[0, 1, 2]), None, "one rank on each host");
+    assert_eq!(teams(&[3, 3]), None, "one host");
 }
 
 #[test]
