@@ -2,7 +2,7 @@
 //!
 //! Every host sends one message and receives one message at a time, at a rate B. A message of n
 //! bytes takes α + n / B. Each of p hosts has one rank. Formulas: Thakur, Rabenseifner and Gropp
-//! (IJHPCA 2005), sections 4.1 to 4.5; Sanders, Speck and Träff (2009), section 3.
+//! (IJHPCA 2005), sections 4.1 to 4.5; Sanders, Speck and Träff (2009).
 
 use super::collective::{
     Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy,

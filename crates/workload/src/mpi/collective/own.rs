@@ -14,8 +14,7 @@
 //! and goes on when all of them are complete. Lanes are independent sequences of steps. A share
 //! counts in the vector of a bcast, reduce, allreduce or scan, and in the part of one rank in other
 //! calls. A file may contain several algorithms, one after the other. The idea is that of the XML
-//! files of MSCCL (Cai et al., *Synthesizing optimal collective algorithms*, PPoPP 2021), reduced to
-//! the messages.
+//! files of MSCCL (Cowan et al., *MSCCLang*, ASPLOS 2023), reduced to the messages.
 
 use super::call::{Call, Kind, Step};
 use serde::{Deserialize, Serialize};

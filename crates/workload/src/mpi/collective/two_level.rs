@@ -86,7 +86,7 @@ pub(super) fn allreduce(v: View, teams: &Teams, k: u32) -> Option<Step> {
 /// Returns step `k` of an alltoall: a rank first sends to each rank of its host the data for all
 /// ranks that have the same number on other hosts as this one, then to each host the data of all
 /// ranks of its own host; both pairwise (2D hierarchical all-to-all, Hwang et al., *Tutel*, MLSys
-/// 2023, section 3.4).
+/// 2023).
 pub(super) fn alltoall(v: View, teams: &Teams, k: u32) -> Option<Step> {
     let (host, number) = teams.places[v.rank as usize];
     let (local, hosts) = teams.sizes();
