@@ -12,12 +12,11 @@ use super::tests::{Folder, config};
 use super::{Mpi, MpiConfig, Program};
 use crate::ideal::{Ideal, Limit, cluster};
 use eastwest_types::{Rate, Time};
+use std::collections::BTreeMap;
 
 const RATE: Rate = Rate::gbit(100);
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
-/// Numbers of ranks and sizes of the tests that are not run with all numbers and sizes.
-const SOME: ([u32; 2], [u64; 3]) = ([8, 32], [KIB, 64 * KIB, 4 * MIB]);
 
 /// Returns the duration in seconds of a call that all of `ranks` ranks make at the same time.
 fn duration(limit: Limit, ranks: u32, call: &str, algorithms: &Algorithms) -> f64 {
@@ -61,15 +60,22 @@ impl At {
     }
 }
 
-fn compare(what: &str, measured: f64, formula: f64) {
+/// Greatest error of each call.
+type Errors = BTreeMap<String, f64>;
+
+/// Compares a duration with its formula.
+fn compare(errors: &mut Errors, call: &str, what: &str, measured: f64, formula: f64) {
     let error = (measured - formula).abs() / formula;
-    assert!(error < 0.02, "{what}: {measured} s, expected {formula} s ({:.1} %)", error * 100.0);
+    let percent = error * 100.0;
+    assert!(error < 0.02, "{call}, {what}: {measured} s, expected {formula} s ({percent:.1} %)");
+    let greatest = errors.entry(call.to_owned()).or_insert(0.0);
+    *greatest = greatest.max(error);
 }
 
 type Case = (&'static str, Algorithms, fn(&At) -> f64);
 
-/// Returns calls with `N` in the place of their size, algorithms and formulas for a power of two of
-/// ranks.
+/// Returns calls with the names of their algorithms, the settings, and formulas for a power of two
+/// of ranks.
 fn cases() -> Vec<Case> {
     let by = Algorithms::default;
     let bcast = |bcast| Algorithms { bcast, ..by() };
@@ -78,86 +84,94 @@ fn cases() -> Vec<Case> {
     let alltoall = |alltoall| Algorithms { alltoall, ..by() };
     let gather = |gather| Algorithms { gather, scatter: gather, ..by() };
     let allgather = |allgather| Algorithms { allgather, ..by() };
+    let reducescatter = |reducescatter| Algorithms { reducescatter, ..by() };
     let barrier = |barrier| Algorithms { barrier, ..by() };
     let scan = |scan| Algorithms { scan, ..by() };
     vec![
-        ("barrier", barrier(BarrierBy::Dissemination), |x| x.l * x.a),
-        ("barrier", barrier(BarrierBy::RecursiveDoubling), |x| x.l * x.a),
-        ("barrier", barrier(BarrierBy::Tree), |x| 2.0 * x.l * x.a),
-        ("bcast N", bcast(BcastBy::Binomial), |x| x.rounds(x.l, x.n)),
-        ("bcast N", bcast(BcastBy::Chain), |x| x.rounds(x.p - 1.0, x.n)),
-        ("bcast N", bcast(BcastBy::ScatterDoubling), |x| {
+        ("barrier dissemination", barrier(BarrierBy::Dissemination), |x| x.l * x.a),
+        ("barrier recursive-doubling", barrier(BarrierBy::RecursiveDoubling), |x| x.l * x.a),
+        ("barrier tree", barrier(BarrierBy::Tree), |x| 2.0 * x.l * x.a),
+        ("bcast binomial", bcast(BcastBy::Binomial), |x| x.rounds(x.l, x.n)),
+        ("bcast chain", bcast(BcastBy::Chain), |x| x.rounds(x.p - 1.0, x.n)),
+        ("bcast scatter-doubling", bcast(BcastBy::ScatterDoubling), |x| {
             2.0 * x.l * x.a + 2.0 * (x.p - 1.0) / x.p * x.n * x.b
         }),
-        ("bcast N", bcast(BcastBy::ScatterRing), |x| {
+        ("bcast scatter-ring", bcast(BcastBy::ScatterRing), |x| {
             (x.l + x.p - 1.0) * x.a + 2.0 * (x.p - 1.0) / x.p * x.n * x.b
         }),
-        ("reduce N 0", reduce(ReduceBy::Binomial), |x| x.rounds(x.l, x.n)),
-        ("reduce N 0", reduce(ReduceBy::Chain), |x| x.rounds(x.p - 1.0, x.n)),
-        ("reduce N 0", reduce(ReduceBy::Rabenseifner), |x| {
+        ("reduce binomial", reduce(ReduceBy::Binomial), |x| x.rounds(x.l, x.n)),
+        ("reduce chain", reduce(ReduceBy::Chain), |x| x.rounds(x.p - 1.0, x.n)),
+        ("reduce rabenseifner", reduce(ReduceBy::Rabenseifner), |x| {
             2.0 * x.l * x.a + 2.0 * (x.p - 1.0) / x.p * x.n * x.b
         }),
-        ("allreduce N 0", allreduce(AllreduceBy::RecursiveDoubling), |x| x.rounds(x.l, x.n)),
-        ("allreduce N 0", allreduce(AllreduceBy::Rabenseifner), |x| {
+        ("allreduce recursive-doubling", allreduce(AllreduceBy::RecursiveDoubling), |x| {
+            x.rounds(x.l, x.n)
+        }),
+        ("allreduce rabenseifner", allreduce(AllreduceBy::Rabenseifner), |x| {
             2.0 * x.l * x.a + 2.0 * (x.p - 1.0) / x.p * x.n * x.b
         }),
-        ("allreduce N 0", allreduce(AllreduceBy::ReduceBcast), |x| x.rounds(2.0 * x.l, x.n)),
-        ("alltoall N N", alltoall(AlltoallBy::Pairwise), |x| x.rounds(x.p - 1.0, x.n)),
-        ("alltoall N N", alltoall(AlltoallBy::Linear), |x| x.a + (x.p - 1.0) * x.n * x.b),
-        ("alltoall N N", alltoall(AlltoallBy::Bruck), |x| x.rounds(x.l, x.p / 2.0 * x.n)),
-        ("gather N N 0", gather(GatherBy::Binomial), |x| x.l * x.a + (x.p - 1.0) * x.n * x.b),
-        ("gather N N 0", gather(GatherBy::Linear), |x| x.a + (x.p - 1.0) * x.n * x.b),
-        ("scatter N N 0", gather(GatherBy::Binomial), |x| x.l * x.a + (x.p - 1.0) * x.n * x.b),
-        ("allgather N N", allgather(AllgatherBy::Ring), |x| x.rounds(x.p - 1.0, x.n)),
-        ("allgather N N", allgather(AllgatherBy::RecursiveDoubling), |x| {
+        ("allreduce reduce-bcast", allreduce(AllreduceBy::ReduceBcast), |x| {
+            x.rounds(2.0 * x.l, x.n)
+        }),
+        ("alltoall pairwise", alltoall(AlltoallBy::Pairwise), |x| x.rounds(x.p - 1.0, x.n)),
+        ("alltoall linear", alltoall(AlltoallBy::Linear), |x| x.a + (x.p - 1.0) * x.n * x.b),
+        ("alltoall bruck", alltoall(AlltoallBy::Bruck), |x| x.rounds(x.l, x.p / 2.0 * x.n)),
+        ("gather binomial", gather(GatherBy::Binomial), |x| x.l * x.a + (x.p - 1.0) * x.n * x.b),
+        ("gather linear", gather(GatherBy::Linear), |x| x.a + (x.p - 1.0) * x.n * x.b),
+        ("scatter binomial", gather(GatherBy::Binomial), |x| x.l * x.a + (x.p - 1.0) * x.n * x.b),
+        ("allgather ring", allgather(AllgatherBy::Ring), |x| x.rounds(x.p - 1.0, x.n)),
+        ("allgather recursive-doubling", allgather(AllgatherBy::RecursiveDoubling), |x| {
             x.l * x.a + (x.p - 1.0) * x.n * x.b
         }),
-        ("allgather N N", allgather(AllgatherBy::Bruck), |x| x.l * x.a + (x.p - 1.0) * x.n * x.b),
-        ("scan N 0", scan(ScanBy::Linear), |x| x.rounds(x.p - 1.0, x.n)),
+        ("allgather bruck", allgather(AllgatherBy::Bruck), |x| x.l * x.a + (x.p - 1.0) * x.n * x.b),
+        ("reducescatter pairwise", reducescatter(ReduceScatterBy::Pairwise), |x| {
+            x.rounds(x.p - 1.0, x.n)
+        }),
+        ("reducescatter ring", reducescatter(ReduceScatterBy::Ring), |x| x.rounds(x.p - 1.0, x.n)),
+        (
+            "reducescatter recursive-halving",
+            reducescatter(ReduceScatterBy::RecursiveHalving),
+            |x| x.l * x.a + (x.p - 1.0) * x.n * x.b,
+        ),
+        ("scan linear", scan(ScanBy::Linear), |x| x.rounds(x.p - 1.0, x.n)),
     ]
 }
 
-/// Compares all algorithms with one message at a time, and rings and trees with channels and
-/// chunks, for numbers of ranks that are powers of two.
-fn compare_all(ranks: &[u32], sizes: &[u64]) {
-    let host = Limit::Host(RATE);
-    for &p in ranks {
-        for &bytes in sizes {
-            let x = At::new(p, bytes);
-            for (call, by, formula) in cases() {
-                let what = format!("{call} of {p} ranks, {bytes} B, {by:?}");
-                let call = call.replace('N', &bytes.to_string());
-                compare(&what, duration(host, p, &call, &by), formula(&x));
-            }
-            let mut call = String::from("reducescatter");
-            (0..p).for_each(|_| call.push_str(&format!(" {bytes}")));
-            for (reducescatter, rounds) in [
-                (ReduceScatterBy::Pairwise, x.p - 1.0),
-                (ReduceScatterBy::RecursiveHalving, x.l),
-                (ReduceScatterBy::Ring, x.p - 1.0),
-            ] {
-                let by = Algorithms { reducescatter, ..Algorithms::default() };
-                let formula = rounds * x.a + (x.p - 1.0) * x.n * x.b;
-                let measured = duration(host, p, &format!("{call} 0"), &by);
-                compare(
-                    &format!("reducescatter of {p} ranks, {bytes} B, {by:?}"),
-                    measured,
-                    formula,
-                );
-            }
-            compare_rings(p, bytes);
-        }
+/// Returns the record of a call of `ranks` ranks; `bytes` is the size of the vector or of each part.
+fn record(call: &str, ranks: u32, bytes: u64) -> String {
+    match call {
+        "barrier" => call.to_owned(),
+        "bcast" => format!("{call} {bytes}"),
+        "alltoall" | "allgather" => format!("{call} {bytes} {bytes}"),
+        "gather" | "scatter" => format!("{call} {bytes} {bytes} 0"),
+        "reducescatter" => format!("{call}{} 0", format!(" {bytes}").repeat(ranks as usize)),
+        _ => format!("{call} {bytes} 0"),
+    }
+}
+
+/// Compares all algorithms with one message at a time, for a power of two of ranks.
+fn compare_calls(errors: &mut Errors, ranks: u32, bytes: u64) {
+    for (name, by, formula) in cases() {
+        let (call, _) = name.split_once(' ').expect("call and algorithm");
+        let measured = duration(Limit::Host(RATE), ranks, &record(call, ranks, bytes), &by);
+        let what = format!("{ranks} ranks, {bytes} B");
+        compare(errors, name, &what, measured, formula(&At::new(ranks, bytes)));
     }
 }
 
 /// Compares rings, chains and double trees with channels and chunks.
-fn compare_rings(ranks: u32, bytes: u64) {
-    let by = Algorithms { allreduce: AllreduceBy::Ring, ..Algorithms::default() };
+fn compare_lanes(errors: &mut Errors, ranks: u32, bytes: u64) {
     let x = At::new(ranks, bytes);
-    let call = format!("allreduce {bytes} 0");
+    let host = Limit::Host(RATE);
+    let (allreduce, bcast) = (record("allreduce", ranks, bytes), record("bcast", ranks, bytes));
     for (channels, chunk) in [(1, None), (2, None), (2, Some(64 * KIB)), (1, Some(16 * KIB))] {
-        let host = Limit::Host(RATE);
-        let by = Algorithms { channels, chunk, ..by.clone() };
+        let by = Algorithms {
+            allreduce: AllreduceBy::Ring,
+            bcast: BcastBy::Chain,
+            channels,
+            chunk,
+            ..Algorithms::default()
+        };
         let chunks = |largest: f64, trees: f64| {
             let of_channel = largest / f64::from(channels) / trees;
             chunk.map_or(1.0, |chunk| (of_channel / chunk as f64).ceil())
@@ -166,16 +180,13 @@ fn compare_rings(ranks: u32, bytes: u64) {
         let part = x.n / x.p;
         let lanes = chunks(part, 1.0) * f64::from(channels);
         let formula = x.ring(2.0 * (x.p - 1.0), lanes, part / lanes);
-        compare(&format!("ring, {what}"), duration(host, ranks, &call, &by), formula);
+        let measured = duration(host, ranks, &allreduce, &by);
+        compare(errors, "allreduce ring in lanes", &what, measured, formula);
 
-        let by = Algorithms { bcast: BcastBy::Chain, ..by };
         let lanes = chunks(x.n, 1.0) * f64::from(channels);
         let formula = x.rounds(x.p - 1.0, x.n / lanes) + (lanes - 1.0) * x.n / lanes * x.b;
-        compare(
-            &format!("chain, {what}"),
-            duration(host, ranks, &format!("bcast {bytes}"), &by),
-            formula,
-        );
+        let measured = duration(host, ranks, &bcast, &by);
+        compare(errors, "bcast chain in lanes", &what, measured, formula);
 
         let by = Algorithms { allreduce: AllreduceBy::DoubleTree, ..by };
         let lanes = chunks(x.n, 2.0) * f64::from(channels);
@@ -183,11 +194,11 @@ fn compare_rings(ranks: u32, bytes: u64) {
         let formula = x.rounds(2.0 * x.l, chunk) + (lanes - 1.0) * chunk * x.b;
         if channels == 2 {
             // each tree has a channel: no connection carries messages of both
-            let link = Limit::Connection(RATE);
-            compare(&format!("double tree, {what}"), duration(link, ranks, &call, &by), formula);
+            let measured = duration(Limit::Connection(RATE), ranks, &allreduce, &by);
+            compare(errors, "allreduce double-tree in lanes", &what, measured, formula);
         }
         // where a host has one port, it sends and receives all data twice
-        let (measured, bound) = (duration(host, ranks, &call, &by), 2.0 * x.n * x.b);
+        let (measured, bound) = (duration(host, ranks, &allreduce, &by), 2.0 * x.n * x.b);
         assert!(measured >= bound * (x.p - 2.0) / x.p, "double tree, {what}: {measured} s");
         if lanes >= 16.0 * x.l {
             let most = 1.3 * bound + 2.0 * x.l * (x.a + chunk * x.b);
@@ -198,20 +209,40 @@ fn compare_rings(ranks: u32, bytes: u64) {
 
 #[test]
 fn calls_take_the_times_of_their_formulas() {
-    compare_all(&SOME.0, &SOME.1);
-    compare_rings(11, MIB);
+    let errors = &mut Errors::new();
+    for ranks in [8, 32] {
+        for bytes in [KIB, 64 * KIB, 4 * MIB] {
+            compare_calls(errors, ranks, bytes);
+            compare_lanes(errors, ranks, bytes);
+        }
+    }
+    compare_lanes(errors, 11, MIB);
 }
 
-/// Compares up to 256 ranks and 64 MiB, and rings and trees of 1,024 ranks: some minutes.
+/// Compares up to 256 ranks and 64 MiB, and 1,024 ranks at 1 MiB; prints the greatest errors.
 #[test]
 #[ignore = "some minutes: docs/validation/collectives.md"]
 fn calls_of_many_ranks_take_the_times_of_their_formulas() {
-    let sizes: Vec<u64> = (0..=16).map(|power| KIB << power).collect();
+    let errors = &mut Errors::new();
     for ranks in [8, 16, 32, 64, 128, 256] {
-        for bytes in &sizes {
-            compare_rings(ranks, *bytes);
+        for power in 0..=16 {
+            compare_lanes(errors, ranks, KIB << power);
+            if power % 2 == 0 {
+                compare_calls(errors, ranks, KIB << power);
+            }
         }
-        compare_all(&[ranks], &[KIB, MIB, 64 * MIB]);
     }
-    compare_rings(1024, MIB);
+    let many = [("ring", AllreduceBy::Ring), ("rabenseifner", AllreduceBy::Rabenseifner)];
+    for (name, allreduce) in many {
+        let by = Algorithms { allreduce, ..Algorithms::default() };
+        let x = At::new(1024, MIB);
+        let rounds = if allreduce == AllreduceBy::Ring { x.p - 1.0 } else { x.l };
+        let formula = 2.0 * rounds * x.a + 2.0 * (x.p - 1.0) / x.p * x.n * x.b;
+        let measured = duration(Limit::Host(RATE), 1024, &record("allreduce", 1024, MIB), &by);
+        compare(errors, &format!("allreduce {name}"), "1,024 ranks", measured, formula);
+    }
+    compare_lanes(errors, 1024, MIB);
+    for (call, error) in errors {
+        println!("| {call} | {:.3} % |", *error * 100.0);
+    }
 }

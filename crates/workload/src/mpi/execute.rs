@@ -68,7 +68,10 @@ impl Mpi {
         self.records += 1;
         let Member { group, own } =
             self.config.groups.find(rank, group).expect("the parser has found the group");
-        let blocking = in_sequence && !record.is_collective_in_background();
+        let blocking = match in_sequence {
+            true => !record.is_collective_in_background(),
+            false => record == Record::WaitAll,
+        };
         let collective = match record.is_collective() {
             true => {
                 let entered = r.collectives.entry(group).or_default();
@@ -103,6 +106,13 @@ impl Mpi {
             ));
         }
         let mut unmet = 0;
+        if blocking && !in_sequence {
+            // all nodes before this one that have not ended
+            for (_, task) in r.tasks.range_mut(..number) {
+                task.followers.push(Follower { rank, node: number, start: false });
+                unmet += 1;
+            }
+        }
         for need in needs {
             let follower = Follower { rank, node: number, start: need.start };
             let other = &mut self.ranks[need.rank as usize];
@@ -252,11 +262,16 @@ impl Mpi {
         let r = &mut self.ranks[rank as usize];
         let task = r.tasks.remove(&node).expect("the node has not ended");
         let (activity, call, began) = (task.activity, task.call, task.since);
-        if now > began && (task.blocking || task.stream.is_some()) {
+        let is_in_time_line = match r.source.is_graph() {
+            true => task.stream.is_some(),
+            false => task.blocking,
+        };
+        if now > began && is_in_time_line {
             r.spent[activity as usize] += now.since(began);
             out.push(Action::MpiState(MpiState { rank, activity, call, began, ended: now }));
         }
         r.blocking -= u32::from(task.blocking);
+        self.graph_nodes -= u64::from(r.source.is_graph());
         r.released.extend(task.occupied);
         if let Some(request) = task.request {
             self.complete(request);

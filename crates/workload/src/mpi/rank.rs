@@ -106,7 +106,7 @@ pub(super) struct Task {
     /// Stream that the node occupies now.
     pub(super) occupied: Option<u16>,
     pub(super) priority: i32,
-    /// Whether later records of a sequence wait for the end of the node.
+    /// Whether later nodes are read after the end of the node.
     pub(super) blocking: bool,
     /// Number of messages that the processor takes in after their arrival.
     pub(super) takes_in: u32,
@@ -151,7 +151,7 @@ pub(super) struct Rank {
     pub(super) tasks: BTreeMap<u32, Task>,
     /// Nodes that can start, in the order in which they became ready.
     pub(super) startable: VecDeque<u32>,
-    /// Number of nodes in `tasks` for whose end the next record of a sequence waits.
+    /// Number of nodes in `tasks` after whose end the next node is read.
     pub(super) blocking: u32,
     /// Whether all nodes have been read.
     pub(super) exhausted: bool,

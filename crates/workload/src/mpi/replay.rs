@@ -36,7 +36,7 @@ pub struct Mpi {
     pub(super) teams: BTreeMap<u32, Option<Teams>>,
     /// Nodes that wait for a node that its rank has not read yet, by rank and number of this node.
     pub(super) early: BTreeMap<(u32, u32), Vec<Follower>>,
-    /// Number of nodes of graphs that have been read.
+    /// Number of nodes of graphs that have been read and have not ended.
     pub(super) graph_nodes: u64,
     /// Ranks that can continue at the present time, each with a node that can continue.
     pub(super) ready: VecDeque<(u32, Option<u32>)>,

@@ -582,3 +582,12 @@ fn own_algorithms_replace_the_named_ones_for_their_number_of_ranks() {
     let bytes: u64 = run.messages.iter().map(|m| m.bytes).sum();
     assert_eq!(bytes, 2 * 1000 + 8, "recursive doubling of two ranks");
 }
+
+#[test]
+fn a_waitall_in_a_graph_separates_the_nodes_before_it_from_those_after_it() {
+    let graph = "graph; compute 1e5 after; compute 3e5 after on 1; waitall; compute 1e5 after; \
+                 send 1 0 1 6 after ~3";
+    let run = run("fence", &[graph, "recv 0 0 1 6"]);
+    assert_eq!(only(&run).sent, at(300.0));
+    assert_eq!(finished(&run, 0), at(400.0));
+}
