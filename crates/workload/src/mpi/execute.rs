@@ -470,7 +470,7 @@ impl Mpi {
     }
 
     /// Starts a collective call of a rank. Returns an error if another rank's call with this number
-    /// in the group has another kind or root.
+    /// in the group has another kind, root or number of lanes.
     fn enter(
         &mut self,
         now: Time,

@@ -1,7 +1,7 @@
 //! Replay of an MPI program: handles arrivals of messages, and executes all ranks that can
 //! continue.
 
-use super::collective::Teams;
+use super::collective::{Algorithms, Teams};
 use super::config::MpiConfig;
 use super::matching::{Message, Request, Slots};
 use super::placement::local_ranks;
@@ -65,6 +65,10 @@ impl Mpi {
                 "placement: places {} ranks, but the program has {ranks} ranks",
                 config.hosts.len()
             )
+        });
+        let channels = config.algorithms.channels;
+        no.require((1..=Algorithms::MOST_CHANNELS).contains(&channels), || {
+            format!("channels: must be 1 to {}, not {channels}", Algorithms::MOST_CHANNELS)
         });
         let beyond = config.hosts.iter().find(|h| h.0 as usize >= hosts);
         no.require(beyond.is_none(), || {
