@@ -44,7 +44,7 @@ impl At {
     fn new(ranks: u32, bytes: u64) -> At {
         let (a, b) = (Ideal::LATENCY.as_secs_f64(), 8.0 / RATE.0 as f64);
         let p = f64::from(ranks);
-        At { a, b, p, l: p.log2().ceil(), n: bytes as f64 }
+        At { a, b, p, l: f64::from(ranks.next_power_of_two().ilog2()), n: bytes as f64 }
     }
 
     /// Returns the duration of `rounds` rounds in which every rank sends `bytes` bytes.
