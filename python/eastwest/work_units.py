@@ -47,6 +47,7 @@ _OF_KIND = {
     "mapreduce": "jobs",
     "mpi": "ranks",
     "mpi-cg": "ranks",
+    "training": "ranks",
 }
 #: Names of the purposes of flows in results (crates/types/src/record.rs).
 PURPOSES = (

@@ -79,6 +79,16 @@ impl Groups {
         u32::try_from(members.len()).ok()
     }
 
+    /// Adds a group that all its ranks name by the same number.
+    pub(super) fn add_listed(&mut self, number: u32, members: Vec<u32>) {
+        let group = self.members.len() as u32 + 1;
+        for (own, &rank) in members.iter().enumerate() {
+            let of_rank = self.of_rank.entry(rank).or_default();
+            of_rank.insert(number, Member { group, own: own as u32 });
+        }
+        self.members.push(members);
+    }
+
     /// Resolves the definitions of all ranks of a program. Fails with an error message if they
     /// contradict each other.
     pub fn of(program: &Program) -> Result<Groups, String> {

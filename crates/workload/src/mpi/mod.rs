@@ -37,6 +37,7 @@ pub mod record;
 mod replay;
 mod report;
 mod trace;
+pub mod training;
 
 pub use config::MpiConfig;
 pub use placement::{Placement, local_ranks, place};

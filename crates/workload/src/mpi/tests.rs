@@ -591,3 +591,36 @@ fn a_waitall_in_a_graph_separates_the_nodes_before_it_from_those_after_it() {
     assert_eq!(only(&run).sent, at(300.0));
     assert_eq!(finished(&run, 0), at(400.0));
 }
+
+#[test]
+fn a_pipeline_without_delay_takes_as_long_as_its_schedule() {
+    use super::training::TrainingConfig;
+    // On a network without transmission times (50 µs for each message, 200 µs with rendezvous), a
+    // pipeline of p stages and m micro-batches takes m + p - 1 forward and backward passes
+    // (Narayanan et al. 2021, section 2.2.1).
+    let training = |pipeline, micro_batches| TrainingConfig {
+        data: 1,
+        tensor: 1,
+        pipeline,
+        layers: 4,
+        hidden: 1000,
+        sequence: 1000,
+        micro_batch: 1,
+        micro_batches,
+        iterations: 1,
+        activation_bytes: 2,
+        gradient_bytes: 2,
+        bucket: None,
+    };
+    for (stages, batches) in [(1, 4), (2, 4), (4, 8), (4, 2)] {
+        let of = training(stages, batches);
+        let pass = 3.0 * of.forward_flops() * f64::from(of.layers / stages) / 1e9;
+        let program = Program::Training(of);
+        let run = play(MpiConfig { groups: of.groups(), ..config(program) });
+        assert_eq!(run.failed, None);
+        let ideal = pass * f64::from(batches + stages - 1);
+        let ended = run.ended.as_secs_f64();
+        // at most 150 µs for each of the messages of the first and the last micro-batch
+        assert!((ideal..ideal + 0.01).contains(&ended), "{stages} × {batches}: {ended} {ideal}");
+    }
+}

@@ -13,6 +13,7 @@
 use super::cg::Cg;
 use super::groups::Groups;
 use super::record::{Fault, Known, Node, Record, defines, parse, rank_of, shown};
+use super::training::{Training, TrainingConfig};
 use eastwest_engine::interrupt;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -45,6 +46,8 @@ pub enum Program {
     Merged(TraceFile, u32),
     /// Generated records of the benchmark NAS CG.
     Cg(super::cg::CgConfig),
+    /// Generated nodes of a training job.
+    Training(TrainingConfig),
 }
 
 impl Program {
@@ -54,6 +57,7 @@ impl Program {
             Program::Files(files) => u32::try_from(files.len()).unwrap_or(u32::MAX),
             Program::Merged(_, ranks) => *ranks,
             Program::Cg(config) => config.ranks,
+            Program::Training(config) => config.ranks(),
         }
     }
 
@@ -76,7 +80,7 @@ impl Program {
         std::iter::from_fn(move || {
             let next = match source.as_mut()? {
                 Source::File(lines) => lines.next_where(&Groups::default(), true).transpose(),
-                Source::Cg(_) => None,
+                Source::Cg(_) | Source::Training(_) => None,
             };
             if !matches!(next, Some(Ok(_))) {
                 source = None;
@@ -99,7 +103,7 @@ impl Program {
                 Ok(false)
             }
             Program::Merged(file, _) => defines_any(file),
-            Program::Cg(_) => Ok(false),
+            Program::Cg(_) | Program::Training(_) => Ok(false),
         }
     }
 
@@ -112,6 +116,7 @@ impl Program {
                 Source::File(Lines { merged: true, ..Lines::new(file, rank, ranks) })
             }
             Program::Cg(config) => Source::Cg(Cg::new(*config, rank)),
+            Program::Training(config) => Source::Training(Training::new(*config, rank)),
         }
     }
 }
@@ -142,6 +147,7 @@ impl std::fmt::Display for Trouble {
 pub(super) enum Source {
     File(Lines),
     Cg(Cg),
+    Training(Training),
 }
 
 impl Source {
@@ -150,13 +156,14 @@ impl Source {
         match self {
             Source::File(lines) => lines.next_where(groups, false),
             Source::Cg(cg) => Ok(cg.next().map(Node::in_sequence)),
+            Source::Training(training) => Ok(training.next()),
         }
     }
 
     /// Returns whether the nodes of the rank have explicit dependencies; if not, they are a
     /// sequence. Known after the first node.
     pub fn is_graph(&self) -> bool {
-        matches!(self, Source::File(Lines { node: Some(_), .. }))
+        matches!(self, Source::File(Lines { node: Some(_), .. }) | Source::Training(_))
     }
 }
 

@@ -25,6 +25,7 @@ mod mpi;
 mod patterns;
 mod scheduling;
 pub mod spec;
+mod training;
 mod transactions;
 
 use super::classes::Classes;
@@ -57,6 +58,7 @@ enum Kind {
     MapReduce,
     Mpi,
     MpiCg,
+    Training,
     Application(application::Choice),
 }
 
@@ -169,6 +171,12 @@ fn read_kind(w: &mut Section, others: &[ApplicationEntry]) -> Option<Kind> {
             "the messages of the NAS benchmark CG; the number of ranks is \
                                      a power of two",
         ),
+        (
+            "training",
+            Kind::Training,
+            "training steps of a transformer on accelerators, with data, tensor and pipeline \
+             parallelism",
+        ),
     ];
     let applications = application::choices(others);
     choices.extend(applications.into_iter().map(|a| (a.name, Kind::Application(a.clone()), a.doc)));
@@ -182,7 +190,7 @@ fn read_transport(w: &mut Section, kind: &Kind) -> Transport {
         return Transport::default();
     }
     let mut choices = Transport::STREAMS.to_vec();
-    if matches!(kind, Kind::Mpi | Kind::MpiCg) {
+    if matches!(kind, Kind::Mpi | Kind::MpiCg | Kind::Training) {
         choices.push((
             "ethernet",
             Transport::Ethernet,
@@ -248,6 +256,9 @@ fn read_one(
         Kind::MpiCg => {
             notes.extend(mpi::note_class(w, &class_name.0));
             WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, (class, transport))?))
+        }
+        Kind::Training => {
+            WorkloadKind::Mpi(Box::new(training::read(w, ground, files, (class, transport))?))
         }
         Kind::Application(choice) => {
             let named = (&*name.0, class);

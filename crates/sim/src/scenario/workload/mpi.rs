@@ -7,6 +7,7 @@
 use super::account;
 use super::ground::Ground;
 use crate::scenario::files::{Files, find_below};
+use crate::scenario::hosts;
 use crate::scenario::nodes::Nodes;
 use crate::stream_transports::Transport;
 use eastwest_engine::random::Stream;
@@ -47,7 +48,7 @@ pub fn replay(
                        rank (the last number in a file name is the rank), or one file with the \
                        lines of all ranks.";
     let trace: FileName = s.get(key("trace", DOC));
-    let mut settings = settings(s, ground, files, (class, transport));
+    let mut settings = settings(s, ground, files, (class, transport), MpiConfig::FLOPS_PER_S);
     if !s.good(&["trace"]) || s.describing() {
         return None;
     }
@@ -121,7 +122,7 @@ pub fn cg(
         .value(CgConfig::INNER)
         .range("0", "1000000"),
     );
-    let settings = settings(s, ground, files, (class, transport))?;
+    let settings = settings(s, ground, files, (class, transport), MpiConfig::FLOPS_PER_S)?;
     if !s.all_good() {
         return None;
     }
@@ -153,11 +154,13 @@ const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
     "9,000,000 rows, 100 iterations",
 ];
 
-/// Settings that replayed traces and the messages of NAS CG have in common.
-struct Settings {
+/// Settings that replayed traces, the messages of NAS CG and training jobs have in common.
+pub(super) struct Settings {
     placement: Placement,
+    /// Hosts on which ranks are placed; `None`: all hosts.
+    hosts: Option<Vec<HostId>>,
     per_host: u32,
-    flops_per_s: f64,
+    pub(super) flops_per_s: f64,
     compute_scale: f64,
     eager_limit: u64,
     envelope: u32,
@@ -167,18 +170,33 @@ struct Settings {
     local_rate: Rate,
     frame: Option<u16>,
     algorithms: Algorithms,
-    records: u64,
-    groups: Groups,
+    pub(super) records: u64,
+    pub(super) groups: Groups,
     class: ClassId,
 }
 
-fn settings(
+/// Reads the settings that all programs have in common. `flops_per_s` is the default of the setting
+/// of this name.
+pub(super) fn settings(
     s: &mut Section,
     ground: &Ground,
     files: &mut Files,
     (class, transport): (ClassId, Transport),
+    flops_per_s: f64,
 ) -> Option<Settings> {
     let placement = placement(s, ground, files);
+    let doc = "Hosts on which the ranks are placed; not with placement = \"file\".";
+    let hosts = hosts::read_list(s, "hosts", doc, Some("all hosts"), ground.nodes);
+    let is_listed = matches!(placement, Some(Placement::List(_)));
+    s.demand(hosts.is_none() || !is_listed, &["hosts"], || {
+        "has no effect with placement = \"file\"".to_owned()
+    });
+    let mut distinct = hosts.clone().unwrap_or_default();
+    distinct.sort_unstable();
+    distinct.dedup();
+    s.demand(hosts.as_ref().is_none_or(|hosts| hosts.len() == distinct.len()), &["hosts"], || {
+        "names a host twice".to_owned()
+    });
     let per_host = s.get(
         key("ranks_per_host", "Maximum number of ranks on a host; each rank has its own core.")
             .default("1")
@@ -186,8 +204,7 @@ fn settings(
     );
     let doc =
         "Floating-point operations per second of a core, which converts compute records to times.";
-    let flops: Ratio =
-        s.get(key("flops_per_s", doc).value(Ratio(MpiConfig::FLOPS_PER_S)).range("1", "1e18"));
+    let flops: Ratio = s.get(key("flops_per_s", doc).value(Ratio(flops_per_s)).range("1", "1e18"));
     let scale: Ratio = s.get(
         key(
             "compute_scale",
@@ -242,6 +259,7 @@ fn settings(
         s.table("collectives", "Algorithms of collective calls.", |s| algorithms(s, ground, files));
     Some(Settings {
         placement: placement?,
+        hosts,
         per_host,
         flops_per_s: flops.0,
         compute_scale: scale.0,
@@ -575,7 +593,7 @@ fn last_number(file: &str) -> Option<u32> {
 
 /// Assigns the ranks of the program to hosts, and returns the workload. Reports a problem if the
 /// ranks do not fit on the hosts.
-fn finish(
+pub(super) fn finish(
     s: &mut Section,
     ground: &Ground,
     settings: Settings,
@@ -583,8 +601,14 @@ fn finish(
 ) -> Option<MpiConfig> {
     let nodes = ground.nodes?;
     let seed = Stream::new(ground.cluster.as_ref()?.seed, "workload/mpi").next_u64();
-    let (ranks, hosts) = (program.ranks(), nodes.hosts());
+    let ranks = program.ranks();
+    let listed = settings.hosts.filter(|_| !matches!(settings.placement, Placement::List(_)));
+    let hosts = listed.as_ref().map_or(nodes.hosts(), |hosts| hosts.len() as u32);
     let placed = place(&settings.placement, ranks, hosts, settings.per_host, seed);
+    let placed = placed.map(|placed| match listed {
+        Some(hosts) => placed.into_iter().map(|host| hosts[host.0 as usize]).collect(),
+        None => placed,
+    });
     match placed {
         Ok(hosts) => Some(MpiConfig {
             program,
