@@ -1,10 +1,12 @@
 //! Ideal network for the tests of this crate: every message takes [`Ideal::LATENCY`], independent
-//! of its size. It runs a workload to its end and checks the rules of [`Action`].
+//! of its size, or as a function of its size if hosts have a rate. It runs a workload to its end and
+//! checks the rules of [`Action`].
 
 use crate::bulk::ENDLESS;
 use crate::protocol::{Action, Cluster, Event, Parcel};
 use eastwest_types::{
-    ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Side, Span, Time, TransactionRecord,
+    ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Rate, Side, Span, Time,
+    TransactionRecord,
 };
 use std::collections::BTreeMap;
 
@@ -73,6 +75,32 @@ pub(crate) struct Ideal {
     shut: Vec<(ConnId, Side)>,
     queue: BTreeMap<(Time, u64), (Event, Option<Row>)>,
     order: u64,
+    /// Time of messages by their size; `None`: the size of a message takes no time.
+    rate: Option<Limit>,
+    /// Time at which each port has sent all its messages, and has received all that have begun to
+    /// arrive.
+    sent: BTreeMap<Port, Time>,
+    received: BTreeMap<Port, Time>,
+    /// Messages in flight by the time at which they begin to arrive: destination, time that they
+    /// take to arrive, event.
+    arriving: BTreeMap<(Time, u64), (Port, Span, Event)>,
+}
+
+/// Rate of messages on the ideal network. A message of n bytes that meets no other message takes
+/// the latency and the time of n bytes at the rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    /// A host sends one message and receives one message at a time.
+    Host(Rate),
+    /// Each connection has a link, which carries one message at a time in each direction.
+    Connection(Rate),
+}
+
+/// Place where one message is sent or received at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Port {
+    Host(HostId),
+    Connection(ConnId, Side),
 }
 
 impl Ideal {
@@ -87,12 +115,24 @@ impl Ideal {
     /// Runs a workload on the ideal network until no event before `end` is left.
     pub(crate) fn run_until(
         end: Time,
-        mut workload: impl FnMut(Time, Event, &mut Vec<Action>),
+        workload: impl FnMut(Time, Event, &mut Vec<Action>),
     ) -> Ideal {
-        let mut ideal = Ideal::default();
+        Ideal::default().go(end, workload)
+    }
+
+    /// Runs a workload to its end on a network with rates.
+    pub(crate) fn run_at(
+        rate: Limit,
+        workload: impl FnMut(Time, Event, &mut Vec<Action>),
+    ) -> Ideal {
+        Ideal { rate: Some(rate), ..Ideal::default() }.go(Time::NEVER, workload)
+    }
+
+    fn go(self, end: Time, mut workload: impl FnMut(Time, Event, &mut Vec<Action>)) -> Ideal {
+        let mut ideal = self;
         ideal.push(Time::ZERO, Event::Begin, None);
         let mut out = Vec::new();
-        while let Some(((now, _), (event, row))) = ideal.queue.pop_first() {
+        while let Some(((now, _), (event, row))) = ideal.next() {
             if now >= end {
                 break;
             }
@@ -108,6 +148,24 @@ impl Ideal {
         }
         ideal.open = ideal.conns.len();
         ideal
+    }
+
+    /// Returns the next event; before it, all messages that begin to arrive earlier.
+    #[allow(clippy::type_complexity)]
+    fn next(&mut self) -> Option<((Time, u64), (Event, Option<Row>))> {
+        while let Some(arrival) = self.arriving.first_entry() {
+            let next = self.queue.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+            let begins = arrival.key().0;
+            if begins > next {
+                break;
+            }
+            let (port, takes, event) = arrival.remove();
+            let free = self.received.entry(port).or_insert(Time::ZERO);
+            *free = begins.max(*free) + takes;
+            let at = *free;
+            self.push(at, event, None);
+        }
+        self.queue.pop_first()
     }
 
     fn push(&mut self, at: Time, event: Event, row: Option<Row>) {
@@ -128,6 +186,25 @@ impl Ideal {
                 self.opened += 1;
                 self.clients.push(client);
                 self.peak = self.peak.max(self.conns.len());
+            }
+            Action::Send { conn, from, payload, header, tag, .. } if self.rate.is_some() => {
+                let (client, server) = self.conns[&conn];
+                let (src, dst) =
+                    if from == Side::Client { (client, server) } else { (server, client) };
+                let (rate, out_of, into) = match self.rate.expect("checked above") {
+                    Limit::Host(rate) => (rate, Port::Host(src), Port::Host(dst)),
+                    Limit::Connection(rate) => {
+                        let port = Port::Connection(conn, from);
+                        (rate, port, port)
+                    }
+                };
+                let takes = rate.time_for(payload + u64::from(header));
+                let free = self.sent.entry(out_of).or_insert(Time::ZERO);
+                let begins = now.max(*free);
+                *free = begins + takes;
+                self.order += 1;
+                let arrival = (into, takes, Event::Delivered { conn, from, tag });
+                self.arriving.insert((begins + Self::LATENCY, self.order), arrival);
             }
             Action::Send { conn, from, payload, tag, purpose, record, .. } => {
                 assert!(!self.shut.contains(&(conn, from)), "{conn:?} written after its end");

@@ -220,7 +220,11 @@ impl Mpi {
             out.push(Action::Parcel(Parcel { from: a, to: b, line, bytes, frame, class, tag }));
             return;
         }
-        let (conn, side) = self.connection((from, to), out);
+        let channel = match is_own(message.communicator) {
+            true => 0,
+            false => message.tag as u32 % self.config.algorithms.channels,
+        };
+        let (conn, side) = self.connection((from, to, channel), out);
         out.push(Action::Send {
             conn,
             from: side,
@@ -233,10 +237,14 @@ impl Mpi {
         });
     }
 
-    /// Returns the connection between the ranks `from` and `to`, and the side of `from`; opens the
-    /// connection if there is none.
-    fn connection(&mut self, (from, to): (u32, u32), out: &mut Vec<Action>) -> (ConnId, Side) {
-        let ends = (from.min(to), from.max(to));
+    /// Returns the connection between the ranks `from` and `to` for a channel of collective calls,
+    /// and the side of `from`; opens the connection if there is none.
+    fn connection(
+        &mut self,
+        (from, to, channel): (u32, u32, u32),
+        out: &mut Vec<Action>,
+    ) -> (ConnId, Side) {
+        let ends = (from.min(to), from.max(to), channel);
         let next = ConnId(self.conns.len() as u32);
         let conn = *self.conns.entry(ends).or_insert_with(|| {
             let [client, server] = [ends.0, ends.1].map(|rank| self.config.hosts[rank as usize]);

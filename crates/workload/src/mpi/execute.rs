@@ -5,10 +5,10 @@
 //! a stream, the one with the largest priority is next, and of those the one that was ready first.
 //! A node that has started is not interrupted.
 
-use super::collective::Call;
+use super::collective::{Call, Seat, Teams};
 use super::groups::Member;
 use super::matching::{Of, Request, Wanted, communicator};
-use super::rank::{Doing, Follower, Meeting, Task};
+use super::rank::{Doing, Follower, Lanes, Meeting, Task};
 use super::record::{Node, Record, Which};
 use super::replay::Mpi;
 use crate::protocol::Action;
@@ -470,7 +470,7 @@ impl Mpi {
     }
 
     /// Starts a collective call of a rank. Returns an error if another rank's call with this number
-    /// in the group has another kind or root.
+    /// in the group has another kind, root or number of lanes.
     fn enter(
         &mut self,
         now: Time,
@@ -481,16 +481,32 @@ impl Mpi {
         let task = self.ranks[rank as usize].task(node);
         let (group, number) = (task.group, task.collective);
         task.begin(now, Activity::Collective, kind.name());
-        task.doing = Doing::Collective { call, step: 0, open: 0 };
-        let meeting = Meeting { kind, root, first: rank, left: 0 };
+        if self.config.algorithms.uses_hosts() && !self.teams.contains_key(&group) {
+            let hosts = (0..self.size(group)).map(|own| self.in_world(group, own));
+            let teams = Teams::of(hosts.map(|rank| self.config.hosts[rank as usize]));
+            self.teams.insert(group, teams);
+        }
+        let lanes = self.config.algorithms.lanes(&call, self.size(group));
+        let task = self.ranks[rank as usize].task(node);
+        task.doing = Doing::Collective { call, lanes: Lanes::new(lanes) };
+        let meeting = Meeting { kind, root, first: rank, lanes, left: 0 };
         let there = *self.meetings.entry(communicator(group, number)).or_insert(meeting);
-        if (there.kind, there.root) == (kind, root) {
+        if (there.kind, there.root, there.lanes) == (kind, root, lanes) {
             return Ok(());
         }
         let (whose, ranks) = match group {
             0 => (String::new(), "all ranks"),
             _ => (format!(" in a group of {} ranks", self.size(group)), "all its ranks"),
         };
+        if (there.kind, there.root) == (kind, root) {
+            return Err(format!(
+                "collective call number {number} of rank {rank}{whose} is {} with another size than \
+                 that of rank {}: the sizes give {lanes} and {} chunks",
+                kind.name(),
+                there.first,
+                there.lanes,
+            ));
+        }
         Err(format!(
             "collective call number {number} of rank {rank}{whose} is {} with root {root}, that of \
              rank {} is {} with root {}; {ranks} must make the same collective calls in the same \
@@ -521,11 +537,17 @@ impl Mpi {
         loop {
             let task = self.ranks[rank as usize].task(node);
             let within = communicator(group, task.collective);
-            let Doing::Collective { call, step, open: 0 } = &mut task.doing else {
+            let Doing::Collective { call, lanes } = &mut task.doing else {
                 return Ok(false);
             };
+            let Some((lane, step)) = lanes.next() else { return Ok(false) };
             let name = call.kind.name();
-            let Some(next) = self.config.algorithms.step(call, own, ranks, *step) else {
+            let teams = self.teams.get(&group).and_then(Option::as_ref);
+            let seat = Seat { rank: own, ranks, teams };
+            let Some(next) = self.config.algorithms.step(call, seat, lane, step) else {
+                if !lanes.end() {
+                    continue;
+                }
                 let flops = call.flops;
                 self.leave(within, ranks);
                 let span = self.computing(flops);
@@ -535,21 +557,28 @@ impl Mpi {
                 }
                 return Ok(span == Span::ZERO);
             };
-            *step += 1;
             let mut requests = Vec::new();
             for from in next.receives {
                 let from = Some(self.in_world(group, from));
-                let wanted = Wanted { communicator: within, from, tag: Some(0), most: None };
+                let wanted =
+                    Wanted { communicator: within, from, tag: Some(lane.into()), most: None };
                 requests.push(self.receive(now, rank, wanted, out)?);
             }
             for (to, bytes) in next.sends {
                 let to = self.in_world(group, to);
-                requests.extend(self.send(now, (rank, to), (within, 0), bytes, name, out));
+                requests.extend(self.send(
+                    now,
+                    (rank, to),
+                    (within, lane.into()),
+                    bytes,
+                    name,
+                    out,
+                ));
             }
-            let left = self.await_open(node, requests);
-            if let Doing::Collective { open, .. } = &mut self.ranks[rank as usize].task(node).doing
+            let open = self.await_open(node, requests);
+            if let Doing::Collective { lanes, .. } = &mut self.ranks[rank as usize].task(node).doing
             {
-                *open = left;
+                lanes.begin(open);
             }
         }
     }
@@ -570,13 +599,16 @@ impl Mpi {
         let r = self.requests.get_mut(request);
         r.done = true;
         let Some(node) = r.awaited else { return };
-        let rank = self.requests.remove(request).rank;
-        let left = match &mut self.ranks[rank as usize].task(node).doing {
-            Doing::Waiting(left) | Doing::Collective { open: left, .. } => left,
+        let Request { rank, of, .. } = self.requests.remove(request);
+        let goes_on = match &mut self.ranks[rank as usize].task(node).doing {
+            Doing::Waiting(left) => {
+                *left -= 1;
+                *left == 0
+            }
+            Doing::Collective { lanes, .. } => lanes.complete(of.lane()),
             _ => unreachable!("it waits for a request"),
         };
-        *left -= 1;
-        if *left == 0 {
+        if goes_on {
             self.ready.push_back((rank, Some(node)));
         }
     }

@@ -111,6 +111,17 @@ pub(super) struct Request {
     pub awaited: Option<u32>,
 }
 
+impl Of {
+    /// Returns the lane of a request of a collective call: its tag.
+    pub fn lane(&self) -> u32 {
+        match self {
+            Of::Receive(Wanted { tag, .. }, _) => tag.unwrap_or(0) as u32,
+            Of::Send { tag, .. } => *tag as u32,
+            Of::Collective { .. } => 0,
+        }
+    }
+}
+
 impl Request {
     pub fn new(rank: u32, of: Of) -> Request {
         Request { rank, of, done: false, awaited: None }

@@ -45,4 +45,6 @@ pub use replay::Mpi;
 pub use trace::{Program, TraceFile, Trouble};
 
 #[cfg(test)]
+mod closed_forms;
+#[cfg(test)]
 mod tests;

@@ -23,9 +23,60 @@ pub(super) enum Doing {
     Received(u32),
     /// The node waits until this number of requests is complete.
     Waiting(u32),
-    /// The rank is in a collective call: the next step, and the number of unfinished requests of
-    /// the present step.
-    Collective { call: Box<Call>, step: u32, open: u32 },
+    /// The rank is in a collective call.
+    Collective { call: Box<Call>, lanes: Lanes },
+}
+
+/// Progress of a rank in the lanes of a collective call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Lanes {
+    /// For each lane: its next step, and the number of unfinished requests of its present step.
+    of: Vec<(u32, u32)>,
+    /// Lanes whose present step is complete.
+    ready: VecDeque<u32>,
+    /// Number of lanes with steps left.
+    left: u32,
+}
+
+impl Lanes {
+    pub(super) fn new(lanes: u32) -> Lanes {
+        Lanes { of: vec![(0, 0); lanes as usize], ready: (0..lanes).collect(), left: lanes }
+    }
+
+    /// Returns the first lane whose present step is complete, and its next step; `None` if all
+    /// lanes wait.
+    pub(super) fn next(&self) -> Option<(u32, u32)> {
+        self.ready.front().map(|&lane| (lane, self.of[lane as usize].0))
+    }
+
+    /// Ends the first lane whose present step is complete. Returns whether all lanes have ended.
+    pub(super) fn end(&mut self) -> bool {
+        self.ready.pop_front();
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// Begins the next step of the first lane whose present step is complete; the new step waits
+    /// for `open` requests.
+    pub(super) fn begin(&mut self, open: u32) {
+        let lane = self.ready[0];
+        let (step, left) = &mut self.of[lane as usize];
+        (*step, *left) = (*step + 1, open);
+        if open > 0 {
+            self.ready.pop_front();
+        }
+    }
+
+    /// Counts a complete request of a lane. Returns whether the node must be continued because
+    /// this lane can go on and no other lane could.
+    pub(super) fn complete(&mut self, lane: u32) -> bool {
+        let (_, open) = &mut self.of[lane as usize];
+        *open -= 1;
+        if *open == 0 {
+            self.ready.push_back(lane);
+        }
+        *open == 0 && self.ready.len() == 1
+    }
 }
 
 /// A node that waits for another node.
@@ -130,6 +181,9 @@ pub(super) struct Meeting {
     pub(super) root: u32,
     /// Rank that entered the collective call first.
     pub(super) first: u32,
+    /// Number of lanes of the call.
+    pub(super) lanes: u32,
+    /// Number of ranks that have left the call.
     pub(super) left: u32,
 }
 

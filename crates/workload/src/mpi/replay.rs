@@ -1,6 +1,7 @@
 //! Replay of an MPI program: handles arrivals of messages, and executes all ranks that can
 //! continue.
 
+use super::collective::{Algorithms, Teams};
 use super::config::MpiConfig;
 use super::matching::{Message, Request, Slots};
 use super::placement::local_ranks;
@@ -23,13 +24,16 @@ pub struct Mpi {
     pub(super) requests: Slots<Request>,
     /// Messages, from their send until their receive is complete.
     pub(super) messages: Slots<Message>,
-    /// Connections by their two ranks, of which the smaller one is first.
-    pub(super) conns: BTreeMap<(u32, u32), ConnId>,
+    /// Connections by their two ranks, of which the smaller one is first, and their channel.
+    pub(super) conns: BTreeMap<(u32, u32, u32), ConnId>,
     /// Arrival time of the last message between two ranks on one host, by (sender, receiver); keeps
     /// the messages in order.
     pub(super) local: BTreeMap<(u32, u32), Time>,
     /// Collective calls that some ranks have entered and not all ranks have left, by communicator.
     pub(super) meetings: BTreeMap<u64, Meeting>,
+    /// For each group with collective calls: its ranks by host, if an algorithm in two levels is
+    /// chosen and possible.
+    pub(super) teams: BTreeMap<u32, Option<Teams>>,
     /// Nodes that wait for a node that its rank has not read yet, by rank and number of this node.
     pub(super) early: BTreeMap<(u32, u32), Vec<Follower>>,
     /// Number of nodes of graphs that have been read and have not ended.
@@ -62,6 +66,10 @@ impl Mpi {
                 config.hosts.len()
             )
         });
+        let channels = config.algorithms.channels;
+        no.require((1..=Algorithms::MOST_CHANNELS).contains(&channels), || {
+            format!("channels: must be 1 to {}, not {channels}", Algorithms::MOST_CHANNELS)
+        });
         let beyond = config.hosts.iter().find(|h| h.0 as usize >= hosts);
         no.require(beyond.is_none(), || {
             format!(
@@ -76,6 +84,7 @@ impl Mpi {
             conns: BTreeMap::new(),
             local: BTreeMap::new(),
             meetings: BTreeMap::new(),
+            teams: BTreeMap::new(),
             early: BTreeMap::new(),
             graph_nodes: 0,
             ready: VecDeque::new(),

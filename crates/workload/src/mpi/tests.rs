@@ -1,7 +1,7 @@
 //! Tests of MPI programs in trace files, replayed over an ideal network.
 
 use super::check::check;
-use super::collective::Algorithms;
+use super::collective::{Algorithms, AllreduceBy, AlltoallBy, Own};
 use super::groups::Groups;
 use super::*;
 use crate::ideal::{Ideal, cluster};
@@ -11,17 +11,17 @@ use eastwest_types::{ClassId, HostId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A temporary folder of one test, deleted at its end.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub(super) fn new(name: &str) -> Folder {
         let folder =
             std::env::temp_dir().join(format!("eastwest-mpi-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         Folder(folder)
     }
 
-    fn file(&self, name: &str, text: &[u8]) -> TraceFile {
+    pub(super) fn file(&self, name: &str, text: &[u8]) -> TraceFile {
         let path = self.0.join(name);
         std::fs::write(&path, text).expect("written");
         TraceFile { name: name.to_owned(), path }
@@ -44,7 +44,7 @@ impl Drop for Folder {
     }
 }
 
-fn config(program: Program) -> MpiConfig {
+pub(super) fn config(program: Program) -> MpiConfig {
     let ranks = program.ranks();
     MpiConfig {
         groups: Groups::of(&program).unwrap_or_default(),
@@ -508,6 +508,79 @@ fn messages_take_processor_time_at_both_ends() {
     assert_eq!((finished(&sequence, 0), finished(&sequence, 1)), (at(5.0), at(62.0)));
     let spent = |rank: usize, activity| sequence.ranks[rank].spent[activity as usize];
     assert_eq!(spent(0, Activity::Send), Span::from_us(5));
+}
+
+fn play_with(name: &str, ranks: &[&str], change: impl Fn(&mut MpiConfig)) -> Ideal {
+    let folder = Folder::new(name);
+    let mut config = config(folder.program(ranks));
+    change(&mut config);
+    play(config)
+}
+
+#[test]
+fn channels_have_connections_of_their_own_and_chunks_are_lanes() {
+    let by = Algorithms {
+        allreduce: AllreduceBy::Ring,
+        channels: 2,
+        chunk: Some(1000),
+        ..Algorithms::default()
+    };
+    let run = |ranks: &[&str], eager_limit| {
+        play_with("lanes", ranks, |config| {
+            (config.algorithms, config.eager_limit) = (by.clone(), eager_limit);
+        })
+    };
+    for eager_limit in [65_536, 100] {
+        let run = run(&["allreduce 16000 0"; 4], eager_limit);
+        assert_eq!(run.failed, None);
+        // parts of 4,000 B: 2 chunks in each of 2 channels, 6 steps
+        assert_eq!(run.messages.len(), 4 * 4 * 6);
+        assert!(run.messages.iter().all(|m| m.bytes == 1000 && (0..4).contains(&m.tag)));
+        assert_eq!(run.opened, 2 * 4, "one connection for each neighbour and channel");
+        let hops = if eager_limit == 100 { 3.0 } else { 1.0 };
+        assert_eq!(run.ended, at(6.0 * 50.0 * hops), "lanes do not wait for each other");
+    }
+    let why = run(&["allreduce 16000 0", "allreduce 1000 0"], 65_536).failed.expect("sizes");
+    assert!(why.contains("is allreduce with another size than that of rank 0"), "{why}");
+}
+
+#[test]
+fn algorithms_in_two_levels_use_the_hosts_of_a_group() {
+    let mut run = play_with("levels", &["allreduce 1000 0; alltoall 10 10"; 4], |config| {
+        config.hosts = [0, 0, 1, 1].map(HostId).to_vec();
+        config.algorithms.allreduce = AllreduceBy::TwoLevel;
+        config.algorithms.alltoall = AlltoallBy::TwoLevel;
+    });
+    assert_eq!(run.failed, None);
+    let network: u64 = run.messages.iter().filter(|m| m.network).map(|m| m.bytes).sum();
+    // both hosts send 500 B twice for each of two parts, and 2 times 20 B
+    assert_eq!(network, 2 * 1000 + 4 * 20);
+    run.messages.retain(|m| m.network);
+    assert!(run.messages.iter().all(|m| m.from % 2 == m.to % 2), "equal numbers on their hosts");
+    // the ranks 1 and 2 have a host each
+    let pair = "group 1 1 2; allreduce 1000 0 in 1";
+    let run = play_with("pair", &["finalize", pair, pair, "finalize"], |config| {
+        config.hosts = [0, 0, 1, 1].map(HostId).to_vec();
+        config.algorithms.allreduce = AllreduceBy::TwoLevel;
+    });
+    assert_eq!(run.failed, None);
+    let sums = run.messages.iter().filter(|m| m.call == "allreduce");
+    assert_eq!(sums.map(|m| m.bytes).sum::<u64>(), 2 * 1000, "halves, summed and gathered");
+}
+
+#[test]
+fn own_algorithms_replace_the_named_ones_for_their_number_of_ranks() {
+    let file = "allreduce 3\n0 0 from 1 2 to 1 1/2 to 2 1/2\n1 0 from 0 to 0 1\n2 0 from 0 to 0 1";
+    let own = Own::read(file).expect("correct");
+    let calls = "allreduce 1000 0; bcast 8";
+    let run = play_with("own", &[calls; 3], |config| config.algorithms.own = own.clone());
+    assert_eq!(run.failed, None);
+    let sums: Vec<&MpiMessage> = run.messages.iter().filter(|m| m.call == "allreduce").collect();
+    let bytes: u64 = sums.iter().map(|m| m.bytes).sum();
+    assert_eq!((sums.len(), bytes), (4, 3000));
+    let run = play_with("named", &[calls; 2], |config| config.algorithms.own = own.clone());
+    let bytes: u64 = run.messages.iter().map(|m| m.bytes).sum();
+    assert_eq!(bytes, 2 * 1000 + 8, "recursive doubling of two ranks");
 }
 
 #[test]

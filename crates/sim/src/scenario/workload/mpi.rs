@@ -20,7 +20,7 @@ use eastwest_workload::ethernet::EthernetConfig;
 use eastwest_workload::mpi::cg::CgConfig;
 use eastwest_workload::mpi::check::{check, ranks_of};
 use eastwest_workload::mpi::collective::{
-    Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy,
+    Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, Own, ReduceBy,
     ReduceScatterBy, ScanBy,
 };
 use eastwest_workload::mpi::groups::Groups;
@@ -255,7 +255,8 @@ pub(super) fn settings(
             .range("1 MB/s", "10000 GB/s"),
     );
     let frame = frame(s, ground, transport);
-    let algorithms = s.table("collectives", "Algorithms of collective calls.", algorithms);
+    let algorithms =
+        s.table("collectives", "Algorithms of collective calls.", |s| algorithms(s, ground, files));
     Some(Settings {
         placement: placement?,
         hosts,
@@ -301,27 +302,103 @@ fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> 
     over_ethernet.then_some(at_most(full.clamp(EthernetConfig::MIN_BYTES.into(), 9216)))
 }
 
-fn algorithms(s: &mut Section) -> Algorithms {
-    let barrier = s.choice("barrier", "Barriers.", Some("dissemination"), BarrierBy::ALL);
-    let bcast = s.choice("bcast", "Broadcasts.", Some("binomial"), BcastBy::ALL);
-    let reduce =
-        s.choice("reduce", "Reductions to one root rank.", Some("binomial"), ReduceBy::ALL);
+/// Largest chunk of a channel with NCCL's rule: a step of its protocol `Simple` (NCCL 2.30.7:
+/// `NCCL_BUFFSIZE` of 4 MiB divided by `NCCL_STEPS`, 8).
+const NCCL_CHUNK: Bytes = Bytes(512 << 10);
+
+fn algorithms(s: &mut Section, ground: &Ground, files: &mut Files) -> Algorithms {
+    #[derive(Clone, Copy)]
+    enum Rule {
+        Short,
+        Mpich,
+        Nccl,
+    }
+    let rule = s.choice(
+        "rule",
+        "Library whose rule gives the algorithms that are not named by the keys below.",
+        Some("short"),
+        &[
+            (
+                "short",
+                Rule::Short,
+                "the algorithms of MPICH for short messages, for all sizes: the defaults below",
+            ),
+            (
+                "mpich",
+                Rule::Mpich,
+                "MPICH: by size and number of ranks; \"mpich\" for the calls that have this choice",
+            ),
+            (
+                "nccl",
+                Rule::Nccl,
+                "NCCL: allreduce = \"nccl\", bcast and reduce = \"chain\", allgather and \
+                 reducescatter = \"ring\", alltoall, gather and scatter = \"linear\"",
+            ),
+        ],
+    );
+    let by = |short: &'static str, mpich: &'static str, nccl: &'static str| {
+        Some(match rule {
+            Rule::Short => short,
+            Rule::Mpich => mpich,
+            Rule::Nccl => nccl,
+        })
+    };
+    let dissemination = by("dissemination", "dissemination", "dissemination");
+    let barrier = s.choice("barrier", "Barriers.", dissemination, BarrierBy::ALL);
+    let bcast = s.choice("bcast", "Broadcasts.", by("binomial", "mpich", "chain"), BcastBy::ALL);
+    let reduce = s.choice(
+        "reduce",
+        "Reductions to one root rank.",
+        by("binomial", "mpich", "chain"),
+        ReduceBy::ALL,
+    );
     let allreduce = s.choice(
         "allreduce",
         "Reductions whose result all ranks receive.",
-        Some("recursive-doubling"),
+        by("recursive-doubling", "mpich", "nccl"),
         AllreduceBy::ALL,
     );
-    let alltoall =
-        s.choice("alltoall", "Alltoall and alltoallv.", Some("pairwise"), AlltoallBy::ALL);
-    let gather = s.choice("gather", "Gather; gatherv is linear.", Some("binomial"), GatherBy::ALL);
-    let scatter =
-        s.choice("scatter", "Scatter; scatterv is linear.", Some("binomial"), GatherBy::ALL);
-    let allgather =
-        s.choice("allgather", "Allgather and allgatherv.", Some("ring"), AllgatherBy::ALL);
-    let reducescatter =
-        s.choice("reducescatter", "Reduce-scatter.", Some("pairwise"), ReduceScatterBy::ALL);
+    let alltoall = s.choice(
+        "alltoall",
+        "Alltoall and alltoallv.",
+        by("pairwise", "mpich", "linear"),
+        AlltoallBy::ALL,
+    );
+    let binomial = by("binomial", "binomial", "linear");
+    let gather = s.choice("gather", "Gather; gatherv is linear.", binomial, GatherBy::ALL);
+    let scatter = s.choice("scatter", "Scatter; scatterv is linear.", binomial, GatherBy::ALL);
+    let allgather = s.choice(
+        "allgather",
+        "Allgather and allgatherv.",
+        by("ring", "mpich", "ring"),
+        AllgatherBy::ALL,
+    );
+    let reducescatter = s.choice(
+        "reducescatter",
+        "Reduce-scatter.",
+        by("pairwise", "mpich", "ring"),
+        ReduceScatterBy::ALL,
+    );
     let scan = s.choice("scan", "Scan and exscan.", Some("recursive-doubling"), ScanBy::ALL);
+    let channels = s.get(
+        key(
+            "channels",
+            "Channels of a call, as in NCCL: each executes the algorithm for an equal share of the \
+             data, over connections of its own.",
+        )
+        .default("1")
+        .range("1", "64"),
+    );
+    let chunk: Option<Bytes> = s.find(
+        key(
+            "chunk",
+            "Largest message that a channel sends in a step: longer messages are divided into \
+             chunks that move independently, as in a pipeline.",
+        )
+        .optional("undivided; 512 KiB with rule = \"nccl\", as in NCCL 2.30")
+        .range("1 KiB", "1 TB"),
+    );
+    let chunk = chunk.or(matches!(rule, Rule::Nccl).then_some(NCCL_CHUNK));
     Algorithms {
         barrier,
         bcast,
@@ -333,6 +410,35 @@ fn algorithms(s: &mut Section) -> Algorithms {
         allgather,
         reducescatter,
         scan,
+        channels,
+        chunk: chunk.map(|chunk| chunk.0),
+        rate: ground.slowest_host_rate(),
+        own: own_algorithms(s, ground, files),
+    }
+}
+
+/// Reads the file of the user's own algorithms; returns none if there is no file, or if the file has
+/// an error, which is reported.
+fn own_algorithms(s: &mut Section, ground: &Ground, files: &mut Files) -> Vec<Own> {
+    let doc = "File with the steps of own algorithms, which replace the named ones for their number \
+               of ranks.";
+    let Some(file) = s.find::<FileName>(key("file", doc).optional("no file")) else {
+        return Vec::new();
+    };
+    let read = files.load(ground.context, &file.0, Own::MOST_BYTES).and_then(|attached| {
+        let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not UTF-8".to_owned())?;
+        let own = Own::read(text).map_err(|message| format!("{}: {message}", shorten(&file.0)))?;
+        Ok((own, attached.name))
+    });
+    match read {
+        Ok((own, name)) => {
+            s.resolve_as("file", FileName(name).show());
+            own
+        }
+        Err(message) => {
+            s.wrong("file", message);
+            Vec::new()
+        }
     }
 }
 

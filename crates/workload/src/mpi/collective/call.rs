@@ -1,5 +1,6 @@
 //! Collective calls of MPI, and the steps in which a rank executes them.
 
+use super::two_level::Teams;
 use crate::mpi::groups::How;
 use serde::{Deserialize, Serialize};
 
@@ -120,10 +121,25 @@ impl Call {
         Call { flops, ..self }
     }
 
+    /// Returns the bytes of the parts of all ranks together.
+    pub(super) fn all_parts(&self, ranks: u32) -> u64 {
+        match self.sizes.is_empty() {
+            true => self.size.saturating_mul(ranks.into()),
+            false => self.sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),
+        }
+    }
+
     /// Returns the bytes of a rank's part in the call: its entry of `sizes`, otherwise `size`.
     pub(super) fn part(&self, rank: u32) -> u64 {
         self.sizes.get(rank as usize).copied().unwrap_or(self.size)
     }
+}
+
+/// Returns the bytes of part `number`, if `bytes` bytes are divided into `parts` parts. The first
+/// parts have one byte more if there is a remainder.
+pub(super) fn share(bytes: u64, parts: u32, number: u32) -> u64 {
+    let parts = u64::from(parts);
+    bytes / parts + u64::from(u64::from(number) < bytes % parts)
 }
 
 /// One step of a rank in a collective call. All messages of a step are in progress at the same
@@ -145,20 +161,56 @@ impl Step {
         Step { receives: Vec::new(), sends: vec![(to, bytes)] }
     }
 
+    /// Returns the step with other numbers of the other ranks.
+    pub(super) fn renumbered(self, number: impl Fn(u32) -> u32) -> Step {
+        Step {
+            receives: self.receives.into_iter().map(&number).collect(),
+            sends: self.sends.into_iter().map(|(to, bytes)| (number(to), bytes)).collect(),
+        }
+    }
+
     pub(super) fn receive(from: u32) -> Step {
         Step { receives: vec![from], sends: Vec::new() }
     }
 }
 
-/// A collective call, a rank that takes part in the call, and the number of ranks.
+/// A rank in a collective call.
+#[derive(Clone, Copy)]
+pub struct Seat<'a> {
+    /// Number of the rank in its group.
+    pub rank: u32,
+    /// Number of ranks of the group.
+    pub ranks: u32,
+    /// Ranks of the group by host; `None` if algorithms in two levels are not possible.
+    pub teams: Option<&'a Teams>,
+}
+
+/// A lane of a collective call at a rank: an independent sequence of steps for an equal share of the
+/// data.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) call: &'a Call,
     pub(super) rank: u32,
     pub(super) ranks: u32,
+    /// Number of the lane, from 0.
+    pub(super) lane: u32,
+    /// Number of lanes of the call.
+    pub(super) lanes: u32,
+    /// Ranks of the call by host; `None` if algorithms in two levels are not possible.
+    pub(super) teams: Option<&'a Teams>,
 }
 
 impl View<'_> {
+    /// Returns the lane's share of the bytes of the whole vector, or of each part.
+    pub(super) fn size(&self) -> u64 {
+        share(self.call.size, self.lanes, self.lane)
+    }
+
+    /// Returns the lane's share of the bytes of a rank's part.
+    pub(super) fn part(&self, rank: u32) -> u64 {
+        share(self.call.part(rank), self.lanes, self.lane)
+    }
+
     /// Returns the number of this rank counted from the root, which has number 0.
     pub(super) fn relative(&self) -> u32 {
         (self.rank + self.ranks - self.call.root) % self.ranks

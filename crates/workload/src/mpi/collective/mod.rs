@@ -6,6 +6,10 @@
 //! the same size, and messages between two ranks are matched in order, as in a separate
 //! communicator.
 //!
+//! A call has one or more lanes ([`Algorithms::lanes`]): independent sequences of steps, each for an
+//! equal share of the data. The lanes are the chunks of the channels of a call. The tag of a message
+//! is the number of its lane.
+//!
 //! The algorithms and their names are those of MPICH (Thakur, Rabenseifner and Gropp, *Optimization
 //! of collective communication operations in MPICH*, IJHPCA 2005) and Open MPI (Pješivac-Grbović et
 //! al., *Performance analysis of MPI collective operations*, 2007). Difference: the operations of a
@@ -14,15 +18,21 @@
 
 mod algorithms;
 mod call;
+mod double_tree;
 mod exchange;
+mod own;
 mod ring;
+mod rules;
 mod tree;
+mod two_level;
 
 pub use algorithms::{
     Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy,
     ReduceScatterBy, ScanBy,
 };
-pub use call::{Call, Kind, Step};
+pub use call::{Call, Kind, Seat, Step};
+pub use own::Own;
+pub use two_level::Teams;
 
 #[cfg(test)]
 mod tests;

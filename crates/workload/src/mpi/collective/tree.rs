@@ -81,11 +81,11 @@ pub(super) fn reduce(v: View, bytes: u64, k: u32) -> Option<Step> {
 }
 
 pub(super) fn gather(v: View, k: u32) -> Option<Step> {
-    up(v, |below| u64::from(below) * v.call.size, k)
+    up(v, |below| u64::from(below) * v.size(), k)
 }
 
 pub(super) fn scatter(v: View, k: u32) -> Option<Step> {
-    down(v, |_, below| u64::from(below) * v.call.size, k)
+    down(v, |_, below| u64::from(below) * v.size(), k)
 }
 
 /// Returns step `k` of a reduction of `bytes` bytes up the binomial tree to the root, followed by a
