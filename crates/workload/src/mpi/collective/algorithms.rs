@@ -141,6 +141,34 @@ impl Default for Algorithms {
 }
 
 impl Algorithms {
+    /// Sets the algorithm of the collective call `call`; both names are those of scenarios. Fails
+    /// with the allowed names if one of them is unknown.
+    pub fn set(&mut self, call: &str, name: &str) -> Result<(), String> {
+        fn find<T: Copy>(to: &mut T, name: &str, all: &[(&str, T, &str)]) -> Result<(), String> {
+            let Some(&(_, found, _)) = all.iter().find(|each| each.0 == name) else {
+                let names: Vec<&str> = all.iter().map(|each| each.0).collect();
+                return Err(format!("must be one of {}", names.join(", ")));
+            };
+            *to = found;
+            Ok(())
+        }
+        match call {
+            "barrier" => find(&mut self.barrier, name, BarrierBy::ALL),
+            "bcast" => find(&mut self.bcast, name, BcastBy::ALL),
+            "reduce" => find(&mut self.reduce, name, ReduceBy::ALL),
+            "allreduce" => find(&mut self.allreduce, name, AllreduceBy::ALL),
+            "alltoall" => find(&mut self.alltoall, name, AlltoallBy::ALL),
+            "gather" => find(&mut self.gather, name, GatherBy::ALL),
+            "scatter" => find(&mut self.scatter, name, GatherBy::ALL),
+            "allgather" => find(&mut self.allgather, name, AllgatherBy::ALL),
+            "reducescatter" => find(&mut self.reducescatter, name, ReduceScatterBy::ALL),
+            "scan" => find(&mut self.scan, name, ScanBy::ALL),
+            _ => Err("must be a collective call: barrier, bcast, reduce, allreduce, alltoall, \
+                      gather, scatter, allgather, reducescatter or scan"
+                .to_owned()),
+        }
+    }
+
     /// Returns step `k` (from 0) of a rank in a collective call of `ranks` ranks; `None` after the
     /// last step.
     pub fn step(&self, call: &Call, rank: u32, ranks: u32, k: u32) -> Option<Step> {
