@@ -117,7 +117,7 @@ def _in_pcapng(data: bytes) -> int:
 
 def mpi_parts(source: str, files: list[Path], about: dict[str, Any]) -> list[Part]:
     """Return counts of records of an MPI trace, by kind: counted, imported, in the account."""
-    parts = {"ti": _ti, "chakra": _chakra, "dimemas": _dimemas, "otf2": _otf2}
+    parts = {"ti": _ti, "chakra": _chakra, "dimemas": _dimemas, "goal": _goal, "otf2": _otf2}
     return parts[source](files, about)
 
 
@@ -239,6 +239,27 @@ def _dimemas(files: list[Path], about: dict[str, Any]) -> list[Part]:
             "definitions", sum(found.values()) - known - events, about["records"] - known - events
         ),
     ]
+
+
+def _goal(files: list[Path], about: dict[str, Any]) -> list[Part]:
+    data = files[0].read_bytes()
+    found: Counter[str] = Counter()
+    if data[:2] == b"\x7f\x10":
+        for at in range(14, 14 + 16 * int.from_bytes(data[8:12], "little"), 16):
+            begin = 8 + int.from_bytes(data[at : at + 8], "little")
+            count, roots = (
+                int.from_bytes(data[begin + i : begin + i + 4], "little") for i in (0, 4)
+            )
+            first = begin + 8 + 4 * roots
+            kinds = data[first + 4 : first + 39 * count : 39]
+            found.update(("send", "recv", "calc")[kind - 1] for kind in kinds)
+    else:
+        for line in text_of(files[0]).splitlines():
+            words = re.findall(r"\b(calc|send|recv)\b\s*\d", line.partition("//")[0])
+            found.update(words)
+    calls = about["calls"]
+    names = {"calc": "compute", "send": "send", "recv": "recv"}
+    return [Part(kind, found[kind], calls.get(call, 0)) for kind, call in names.items()]
 
 
 def _otf2(files: list[Path], about: dict[str, Any]) -> list[Part]:

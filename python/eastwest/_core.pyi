@@ -25,6 +25,7 @@ __all__ = [
     "fuzz_levels",
     "mechanism_name_problem",
     "mpi_check",
+    "mpi_nodes",
     "mpi_record",
     "own_crate",
     "own_panic",
@@ -112,3 +113,10 @@ def mpi_record(
     line: bytes, ranks: int, element: int
 ) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]: ...
 def mpi_check(files: list[tuple[str, str]]) -> list[str]: ...
+def mpi_nodes(
+    files: list[tuple[str, str]],
+    collectives: list[tuple[str, str]],
+    each: Callable[
+        [int, bool, list[tuple[int, int, bool]], int | None, int, int, str, tuple[Any, ...]], None
+    ],
+) -> None: ...

@@ -512,6 +512,35 @@ def mpi_check(files: Sequence[tuple[str, Path]]) -> list[str]:
     return _core.mpi_check([(name, str(path)) for name, path in files])
 
 
+def mpi_nodes(
+    files: Sequence[tuple[str, Path]],
+    collectives: Sequence[tuple[str, str]],
+    each: Callable[
+        [int, bool, list[tuple[int, int, bool]], int | None, int, int, str, tuple[Any, ...]], None
+    ],
+) -> None:
+    """Call ``each`` with every record of an MPI program, rank after rank.
+
+    ``files`` has the name and path of each rank's file, ``collectives`` calls and the names of
+    their algorithms, as in scenarios. The arguments of ``each`` are: the rank; whether its records
+    are a graph; in a graph the nodes for which the record waits, as (rank, node, whether the start
+    is sufficient); its stream or None; its priority; the number of its group in the program; a
+    call, and the arguments of the call:
+
+    - ``compute``: operations; ``sleep``: seconds
+    - ``send``: destination, tag, bytes, whether it blocks
+    - ``recv``: source, tag, largest size in bytes (None: any), whether it blocks
+    - ``wait``: source, destination, tag (None: any)
+    - ``collective``: number of the call in its group, steps, operations, whether it blocks; a step
+      is a list of sources and a list of (destination, bytes)
+    - ``waitall``, ``test``, ``nothing``: no arguments
+
+    Ranks are those of the program, not of a group. Raises ``ValueError`` with the reasons if a run
+    would refuse the program, or if an algorithm does not exist.
+    """
+    _core.mpi_nodes([(name, str(path)) for name, path in files], list(collectives), each)
+
+
 def build() -> str:
     """Return the version of the simulator with the hashes of all code that decides its results.
 

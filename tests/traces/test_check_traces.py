@@ -20,7 +20,7 @@ from project_paths import ROOT
 FOLDERS = {
     "tests/data/traces": 12,
     "tests/data/jhist": 4,
-    "tests/data/mpi": 4,
+    "tests/data/mpi": 6,
     "tests/data/spans": 4,
     "python/eastwest/data/swim": 3,
 }

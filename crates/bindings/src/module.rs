@@ -373,6 +373,7 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     }
     m.add_function(wrap_pyfunction!(crate::mpi::mpi_record, m)?)?;
     m.add_function(wrap_pyfunction!(crate::mpi::mpi_check, m)?)?;
+    m.add_function(wrap_pyfunction!(crate::mpi::mpi_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(build_info, m)?)
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 from eastwest.cli.lazy import group
 
 app = group(
-    "Recorded workloads: import, describe, compare, synthesise and scale them.",
+    "Recorded workloads: import, export, describe, compare, synthesise and scale them.",
     {
         "import": "trace_import:import_files",
         "flows": "trace_flows:flows",
+        "export": "trace_export:export",
         "describe": "trace_describe:describe",
         "compare": "trace_describe:compare",
         "synthesize": "trace_synthesize:synthesize",

@@ -87,7 +87,8 @@ def import_files(
 
     Formats: SWIM, Rumen, job histories of Hadoop 0.20 to 3, Spark event logs, CSV and Parquet;
     plain or packed with gzip or bzip2. docs/mechanisms/traces.md lists what each has and lacks.
-    MPI programs: SimGrid's time-independent traces (ti), Dimemas, OTF2, Chakra: docs/guide/mpi.md.
+    MPI programs: SimGrid's time-independent traces (ti), Dimemas, OTF2, GOAL, Chakra:
+    docs/guide/mpi.md.
     """
     from eastwest.traces.mpi import take as mpi  # noqa: PLC0415  slow to load
 

@@ -42,7 +42,11 @@ PARTS = (
 )  # fmt: skip
 #: Keys of a summary that only some runs have, with the kinds or transports of workloads whose runs
 #: have the key.
-_OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg", "training"}, "transactions": {"transactions"}}
+_OF_SOME = {
+    "rocev2": {"rocev2"},
+    "mpi": {"mpi", "mpi-cg", "training"},
+    "transactions": {"transactions"},
+}
 #: Measures of workloads that are a single number, without statistics such as mean and p99.
 _SINGLE = ("makespan_s", "active_from_s", "active_until_s")
 _OF_WORKLOAD = re.compile(

@@ -199,7 +199,8 @@ impl Cg {
     fn exchange(&mut self, with: u32, tag: u32, sent: u64, received: u64) {
         let tag = i64::from(tag);
         let most = Some(received * NUMBER);
-        let which = Which { src: Some(with), dst: Some(self.rank), tag: Some(tag) };
+        let (src, dst) = (Some(with), Some(self.rank));
+        let which = Which { src, dst, tag: Some(tag), collective: None };
         let receive = Record::Recv { from: which.src, tag: which.tag, most, blocking: false };
         let send = Record::Send { to: with, tag, bytes: sent * NUMBER, blocking: true };
         let wait = Record::Wait(which);

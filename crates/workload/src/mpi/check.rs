@@ -4,6 +4,7 @@
 use super::config::MpiConfig;
 use super::groups::Groups;
 use super::record::{Need, Record};
+use super::resolve::groups_of;
 use super::trace::{Program, TraceFile, Trouble};
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub struct Summary {
 /// messages with different numbers of sends and receives. At most `MOST_TROUBLES` errors are
 /// returned.
 pub fn check(program: &Program) -> Result<Summary, Vec<String>> {
-    let groups = Groups::of(program).map_err(|message| vec![message])?;
+    let groups = groups_of(program).map_err(|message| vec![message])?;
     let mut all = Summary { groups, ..Summary::default() };
     let mut troubles: Vec<String> = Vec::new();
     let mut weighed = Some(BTreeMap::new());

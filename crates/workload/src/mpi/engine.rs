@@ -68,7 +68,7 @@ impl Mpi {
         counted.0 += 1;
         counted.1 += bytes;
         let asks = bytes > self.config.eager_limit;
-        let of = Of::Send { to, tag, bytes };
+        let of = Of::Send { communicator, to, tag, bytes };
         let send = asks.then(|| self.requests.add(Request::new(from, of)));
         let message = Message {
             from,

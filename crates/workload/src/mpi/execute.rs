@@ -342,12 +342,12 @@ impl Mpi {
                 }
             }
             Record::Wait(which) => {
-                if let Some(request) = self.take_open(rank, which) {
+                if let Some(request) = self.take_open((rank, group), which) {
                     self.await_all(now, of, (Activity::Wait, "wait"), [request]);
                 }
             }
             Record::Test(which) => {
-                let found = self.find_open(rank, which);
+                let found = self.find_open((rank, group), which);
                 if let Some((at, request)) = found.filter(|f| self.requests.get(f.1).done) {
                     self.ranks[rank as usize].open.remove(at);
                     self.requests.remove(request);
@@ -364,8 +364,7 @@ impl Mpi {
             }
             Record::Collective { call, blocking } => {
                 if !blocking && in_sequence {
-                    let of_call = Of::Collective { name: call.kind.name() };
-                    let request = Request::new(rank, of_call);
+                    let request = Request::new(rank, Of::Collective { group, kind: call.kind });
                     let request = self.requests.add(request);
                     let r = &mut self.ranks[rank as usize];
                     r.task(node).request = Some(request);
@@ -439,33 +438,35 @@ impl Mpi {
         open
     }
 
-    /// Returns the first request of a rank that fits source, destination and tag, with its position
-    /// in the list of open requests.
-    fn find_open(&self, rank: u32, which: Which) -> Option<(usize, u32)> {
-        let fits = |wanted: Option<u32>, is: Option<u32>| match (wanted, is) {
-            (Some(wanted), Some(is)) => wanted == is,
-            _ => true,
-        };
+    /// Returns the first open request of a rank that a wait or test in a group names, with its
+    /// position among the open requests. Without a group (0), ranks are those of the program, and
+    /// requests of messages in all groups fit.
+    fn find_open(&self, (rank, group): (u32, u32), which: Which) -> Option<(usize, u32)> {
+        let in_world = |number: Option<u32>| number.map(|number| self.in_world(group, number));
+        let (src, dst) = (in_world(which.src), in_world(which.dst));
+        let is_here = |within: u64| group == 0 || within == communicator(group, 0);
         let open = self.ranks[rank as usize].open.iter();
-        open.copied().enumerate().find(|&(_, request)| {
-            let (src, dst, tag) = match self.requests.get(request).of {
-                Of::Send { to, tag, .. } => (Some(rank), Some(to), Some(tag)),
-                Of::Receive(wanted, met) => {
-                    (wanted.from.or(met.map(|m| m.0)), Some(rank), wanted.tag.or(met.map(|m| m.1)))
-                }
-                Of::Collective { .. } => return false,
-            };
-            let tags = match (which.tag, tag) {
-                (Some(wanted), Some(is)) => wanted == is,
-                _ => true,
-            };
-            fits(which.src, src) && fits(which.dst, dst) && tags
+        open.copied().enumerate().find(|&(_, request)| match self.requests.get(request).of {
+            Of::Collective { group: of, kind } => of == group && which.collective == Some(kind),
+            _ if which.collective.is_some() => false,
+            Of::Send { communicator, to, tag, .. } => {
+                is_here(communicator)
+                    && can_be(src, Some(rank))
+                    && can_be(dst, Some(to))
+                    && can_be(which.tag, Some(tag))
+            }
+            Of::Receive(wanted, met) => {
+                is_here(wanted.communicator)
+                    && can_be(src, wanted.from.or(met.map(|m| m.0)))
+                    && can_be(dst, Some(rank))
+                    && can_be(which.tag, wanted.tag.or(met.map(|m| m.1)))
+            }
         })
     }
 
-    fn take_open(&mut self, rank: u32, which: Which) -> Option<u32> {
-        let (at, request) = self.find_open(rank, which)?;
-        self.ranks[rank as usize].open.remove(at);
+    fn take_open(&mut self, of: (u32, u32), which: Which) -> Option<u32> {
+        let (at, request) = self.find_open(of, which)?;
+        self.ranks[of.0 as usize].open.remove(at);
         Some(request)
     }
 
@@ -612,4 +613,9 @@ impl Mpi {
             self.ready.push_back((rank, Some(node)));
         }
     }
+}
+
+/// Whether a wait for `wanted` fits a request with the value `is`; `None` stands for any value.
+fn can_be<T: PartialEq>(wanted: Option<T>, is: Option<T>) -> bool {
+    wanted.zip(is).is_none_or(|(wanted, is)| wanted == is)
 }

@@ -1,5 +1,6 @@
 //! Requests and messages of MPI ranks, and the matching of messages with receives.
 
+use super::collective::Kind;
 use eastwest_types::Time;
 use eastwest_types::name::Name;
 use serde::{Deserialize, Serialize};
@@ -92,12 +93,9 @@ pub(super) enum Of {
     /// match.
     Receive(Wanted, Option<(u32, i64)>),
     /// A send with rendezvous.
-    Send { to: u32, tag: i64, bytes: u64 },
+    Send { communicator: u64, to: u32, tag: i64, bytes: u64 },
     /// A non-blocking collective call.
-    Collective {
-        #[serde(with = "eastwest_types::name")]
-        name: Name,
-    },
+    Collective { group: u32, kind: Kind },
 }
 
 /// A request of a rank: a receive, a send with rendezvous or a non-blocking collective call.

@@ -36,6 +36,7 @@ mod rank;
 pub mod record;
 mod replay;
 mod report;
+mod resolve;
 mod trace;
 pub mod training;
 

@@ -124,8 +124,7 @@ pub enum Record {
     /// `MPI_Wait` for the rank's first open request that fits source, destination and tag. A
     /// request is open until a wait or a successful test.
     Wait(Which),
-    /// `MPI_Test` of the rank's first open request that fits source, destination and tag. A request
-    /// is open until a wait or a successful test.
+    /// `MPI_Test` of the rank's first open request that the record names.
     Test(Which),
     /// `MPI_Waitall` for all open requests of the rank. In a graph, a node that waits for all nodes
     /// before it, and for which all nodes after it wait.
@@ -135,7 +134,7 @@ pub enum Record {
         /// Kind and arguments of the call.
         call: Box<Call>,
         /// Whether the call returns only when the rank has done its part; otherwise a later
-        /// [`Record::WaitAll`] waits for this.
+        /// [`Record::Wait`] or [`Record::WaitAll`] waits for this.
         blocking: bool,
     },
     /// A call that sends no messages (`comm_size`, `location`).
@@ -158,15 +157,20 @@ impl Record {
     }
 }
 
-/// Source, destination and tag by which a wait or test finds its request.
+/// Request for which a wait or test looks: a message with source, destination and tag, or a
+/// collective call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Which {
-    /// Sending rank of the request; `None`: any rank.
+    /// Sending rank of the request; `None`: any rank. As the receiving rank, it has its number in
+    /// the group of the record. Without a group it is a rank of the program, and the messages of all
+    /// groups fit.
     pub src: Option<u32>,
     /// Receiving rank of the request; `None`: any rank.
     pub dst: Option<u32>,
     /// Tag of the request; `None`: any tag.
     pub tag: Option<i64>,
+    /// Kind of a non-blocking collective call of the group; `None`: the request is a message.
+    pub collective: Option<Kind>,
 }
 
 /// An error in a record of a trace.
@@ -256,24 +260,31 @@ const CALLS: [&str; 32] = [
     "comm_split",
     "comm_dup",
 ];
-/// Names of the collective calls among [`CALLS`].
-const COLLECTIVES: [&str; 15] = [
-    "barrier",
-    "bcast",
-    "reduce",
-    "allreduce",
-    "alltoall",
-    "alltoallv",
-    "gather",
-    "gatherv",
-    "allgather",
-    "allgatherv",
-    "scatter",
-    "scatterv",
-    "reducescatter",
-    "scan",
-    "exscan",
+/// Kinds of the collective calls among [`CALLS`].
+const COLLECTIVES: [Kind; 15] = [
+    Kind::Barrier,
+    Kind::Bcast,
+    Kind::Reduce,
+    Kind::Allreduce,
+    Kind::Alltoall,
+    Kind::Alltoallv,
+    Kind::Gather,
+    Kind::Gatherv,
+    Kind::Allgather,
+    Kind::Allgatherv,
+    Kind::Scatter,
+    Kind::Scatterv,
+    Kind::ReduceScatter,
+    Kind::Scan,
+    Kind::Exscan,
 ];
+
+/// Returns the kind of a non-blocking collective call, from its name in lower case (`iallreduce`).
+fn in_background(call: &str) -> Option<Kind> {
+    let name = call.strip_prefix('i')?;
+    COLLECTIVES.into_iter().find(|kind| kind.name() == name)
+}
+
 /// Beginnings of the names of calls that create or use communicators with some of the ranks.
 /// Records name no communicator, so later calls in these communicators look like calls of all
 /// ranks.
@@ -310,13 +321,7 @@ pub fn parse(line: &[u8], known: Known<'_>) -> Result<Option<(u32, Node)>, Fault
     if first.starts_with('#') {
         return Ok(None);
     }
-    let rank = first.parse::<u32>().ok().filter(|&r| r < ranks).ok_or_else(|| {
-        let most = ranks.saturating_sub(1);
-        Fault::new(
-            shown(first.as_bytes()),
-            format!("a rank from 0 to {most} at the beginning of the line"),
-        )
-    })?;
+    let rank = first_rank(first, ranks)?;
     let name = words.next().ok_or_else(|| {
         Fault::new("a rank without a call", format!("a call: {}", CALLS.join(", ")))
     })?;
@@ -341,6 +346,17 @@ pub fn parse(line: &[u8], known: Known<'_>) -> Result<Option<(u32, Node)>, Fault
     Ok(Some((rank, node)))
 }
 
+/// Parses the rank at the beginning of a line.
+fn first_rank(word: &str, ranks: u32) -> Result<u32, Fault> {
+    word.parse().ok().filter(|&rank| rank < ranks).ok_or_else(|| {
+        let most = ranks.saturating_sub(1);
+        Fault::new(
+            shown(word.as_bytes()),
+            format!("a rank from 0 to {most} at the beginning of the line"),
+        )
+    })
+}
+
 /// Parses a line that an import copies, like [`parse`]. The arguments of calls in groups, and the
 /// places of nodes in graphs, are checked later by [`check`](super::check::check), since the groups
 /// are not known before all lines have been read.
@@ -349,11 +365,15 @@ pub fn parse_to_copy(
     ranks: u32,
     element: u64,
 ) -> Result<Option<(u32, Record)>, Fault> {
-    let mut words = line.split(u8::is_ascii_whitespace);
-    let known = Known { ranks, element, group: &|_| None, node: None };
-    if words.any(|word| PLACE_WORDS.iter().any(|keyword| keyword.as_bytes() == word)) {
-        return Ok(rank_of(line).filter(|&rank| rank < ranks).map(|rank| (rank, Record::Nothing)));
+    let text = str::from_utf8(line).unwrap_or_default();
+    let mut words = text.split_ascii_whitespace();
+    let first = words.next().filter(|first| !first.starts_with('#'));
+    if let Some(first) = first
+        && words.any(|word| PLACE_WORDS.contains(&word))
+    {
+        return Ok(Some((first_rank(first, ranks)?, Record::Nothing)));
     }
+    let known = Known { ranks, element, group: &|_| None, node: None };
     Ok(parse(line, known)?.map(|(rank, node)| (rank, node.record)))
 }
 
@@ -493,14 +513,11 @@ impl Fields<'_> {
             "test" => Record::Test(self.which()?),
             "waitall" => Record::WaitAll,
             "comm_size" | "location" => Record::Nothing,
-            call => match call.strip_prefix('i').filter(|rest| COLLECTIVES.contains(rest)) {
-                Some(rest) => {
-                    Record::Collective { call: Box::new(self.collective(rest)?), blocking: false }
-                }
-                None => {
-                    Record::Collective { call: Box::new(self.collective(call)?), blocking: true }
-                }
-            },
+            call => {
+                let kind = in_background(call);
+                let call = self.collective(kind.map_or(call, |kind| kind.name()))?;
+                Record::Collective { call: Box::new(call), blocking: kind.is_none() }
+            }
         })
     }
 
@@ -639,10 +656,16 @@ impl Fields<'_> {
     }
 
     fn which(&self) -> Result<Which, Fault> {
+        let first = self.words.first().map(|word| word.to_ascii_lowercase());
+        let collective = first.as_deref().and_then(in_background);
+        if collective.is_some() {
+            return Ok(Which { src: None, dst: None, tag: None, collective });
+        }
         Ok(Which {
             src: self.any_rank(0, "a source")?,
             dst: self.any_rank(1, "a destination")?,
             tag: self.any_tag(2)?,
+            collective: None,
         })
     }
 

@@ -23,10 +23,10 @@ fn describe(request: &Request) -> String {
                 false => format!("a message from {from}{met}"),
             }
         }
-        Of::Send { to, tag, bytes } => {
+        Of::Send { to, tag, bytes, .. } => {
             format!("rank {to} to receive the message of {bytes} B with tag {tag}")
         }
-        Of::Collective { name } => format!("its non-blocking call {name}"),
+        Of::Collective { kind, .. } => format!("its non-blocking call {}", kind.name()),
     }
 }
 

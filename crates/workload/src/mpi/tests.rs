@@ -3,6 +3,7 @@
 use super::check::check;
 use super::collective::{Algorithms, AllreduceBy, AlltoallBy, Own};
 use super::groups::Groups;
+use super::resolve::groups_of;
 use super::*;
 use crate::ideal::{Ideal, cluster};
 use eastwest_engine::random::Stream;
@@ -47,7 +48,7 @@ impl Drop for Folder {
 pub(super) fn config(program: Program) -> MpiConfig {
     let ranks = program.ranks();
     MpiConfig {
-        groups: Groups::of(&program).unwrap_or_default(),
+        groups: groups_of(&program).unwrap_or_default(),
         program,
         hosts: (0..ranks).map(HostId).collect(),
         flops_per_s: MpiConfig::FLOPS_PER_S,
@@ -391,6 +392,24 @@ fn collectives_of_groups_send_messages_only_among_their_ranks() {
 }
 
 #[test]
+fn a_wait_in_a_group_names_ranks_of_the_group() {
+    // group 1 has the ranks 2 and 1: rank 1 is number 1 of the group, rank 2 is number 0
+    let receives = "irecv 0 5 8 6; irecv 0 5 8 6 in 1";
+    let first = |wait: &str| {
+        let rank_1 = format!("group 1 2 1; {receives}; {wait}; compute 1e5; waitall");
+        let run = run(
+            "wait-in",
+            &["send 1 5 8 6", &rank_1, "group 1 2 1; compute 5e5; send 1 5 8 6 in 1"],
+        );
+        let computed = run.states.iter().find(|s| s.rank == 1 && s.call == "compute");
+        computed.expect("it computes").began
+    };
+    assert_eq!(first("wait 0 1 5"), at(50.0), "the message of rank 0");
+    assert_eq!(first("wait 0 1 5 in 1"), at(550.0), "the message of rank 2, number 0 of the group");
+    assert_eq!(first("wait 2 1 5"), at(550.0), "without a group, ranks are those of the program");
+}
+
+#[test]
 fn groups_that_contradict_each_other_are_refused() {
     let folder = Folder::new("groups");
     let wrong = |ranks: &[&str]| match check(&folder.program(ranks)) {
@@ -422,9 +441,16 @@ fn groups_that_contradict_each_other_are_refused() {
 #[test]
 fn collectives_in_the_background_overlap_with_computation_until_a_waitall() {
     let calls = "iallreduce 8 0; compute 1e5; waitall; compute 1e5";
-    let run = run("background", &[calls; 4]);
+    let both = run("background", &[calls; 4]);
     // two rounds of 50 µs during 100 µs of computation
-    assert_eq!(run.ended, at(200.0));
+    assert_eq!(both.ended, at(200.0));
+    // a wait for one of two calls: the longer one, of one round of 100 kB more, goes on
+    let calls =
+        "iallreduce 8 0; iallgather 1e6 0; compute 1e4; wait iallreduce; compute 1e4; waitall";
+    let one = run("wait-for-one", &[calls; 2]);
+    let computed: Vec<Time> = one.states.iter().filter(|s| s.rank == 0).map(|s| s.began).collect();
+    assert!(computed.contains(&at(50.0)), "{computed:?}");
+    assert!(one.ended > at(100.0));
     let why = fails("left", &["ibarrier; waitall", "compute 1"]);
     assert!(why.contains("and in waitall for its non-blocking call barrier"), "{why}");
 }

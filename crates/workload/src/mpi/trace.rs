@@ -73,6 +73,14 @@ impl Program {
         })
     }
 
+    /// Returns whether the records of a rank are nodes with explicit dependencies; if not, they are
+    /// a sequence.
+    pub fn is_graph(&self, rank: u32, groups: &Groups) -> Result<bool, Trouble> {
+        let mut source = self.source(rank);
+        source.next(groups)?;
+        Ok(source.is_graph())
+    }
+
     /// Returns the definitions of groups in the trace of a rank; other records are not parsed. The
     /// iteration ends at the first error.
     pub(super) fn definitions(&self, rank: u32) -> impl Iterator<Item = Result<Node, Trouble>> {

@@ -5,7 +5,7 @@ names (``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A 
 bit 1 of the field *synchronism* is set; bit 0 (rendezvous) is ignored, because the scenario's
 ``eager_limit`` decides. A receive is blocking (0), immediate (1), or the wait for an immediate
 receive (2). Dimemas has no wait for sends. A global operation is non-blocking (0), blocking (1, or
-no such field), or the wait for a non-blocking one (2), which becomes a ``waitall``.
+no such field), or the wait for the first non-blocking one of its kind (2).
 
 A communicator becomes a group of ranks; the first one with all tasks in their order is group 0. The
 field *root* of a global operation is the number of the root task, which is equal in the records of
@@ -94,10 +94,8 @@ class _Task:
 
     #: Immediate receives that are not complete yet.
     receives: int = 0
-    #: Non-blocking operations that are not complete yet.
-    operations: int = 0
-    #: Whether non-blocking operations were completed since the last record of another kind.
-    waits: bool = False
+    #: Number of non-blocking operations that are not complete yet, by name and communicator.
+    operations: Counter[tuple[str, int]] = field(default_factory=Counter)
     #: Numbers of the groups that the file of the rank defines.
     groups: set[int] = field(default_factory=set)
     #: Number of the operations with a root in each communicator.
@@ -185,7 +183,6 @@ def read(source: Source, into: RankFiles) -> int:
     if source.cut:
         raise reading.fail(f"is damaged or truncated: {source.cut}")
     for rank in range(reading.ranks):
-        _wait_all(reading, rank)
         into.put(rank, "finalize")
     return reading.ranks
 
@@ -277,9 +274,7 @@ def _take(reading: _Reading, kind: str, words: list[str]) -> None:
         return
     if kind == "10":
         _collective(reading, task, words)
-        return
-    _wait_all(reading, task)
-    if kind == "1":
+    elif kind == "1":
         reading.into.compute(task, _seconds(reading, words))
     else:
         _message(reading, task, kind, words)
@@ -313,19 +308,6 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
         reading.put(task, members, "irecv" if how else "recv", partner, tag, size, BYTE)
 
 
-def _wait_all(reading: _Reading, task: int) -> None:
-    """Write the wait for the completed non-blocking operations of a task, if there are any."""
-    state = reading.tasks[task]
-    if state.waits:
-        state.waits = False
-        if state.receives or state.operations:
-            reading.leave_out(
-                "wait for a non-blocking operation while other requests are open",
-                "the rank waits for the other requests, too",
-            )
-        reading.into.put(task, "waitall")
-
-
 def _collective(reading: _Reading, task: int, words: list[str]) -> None:
     number, communicator, _, _, sent, received = (
         _int(reading, words, at, what)
@@ -338,24 +320,23 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
         raise reading.fail(f"found operation {number}, expected 0 to {len(_OPERATIONS) - 1}")
     if not 0 <= how <= 3:
         raise reading.fail(f"found kind {how} of an operation, expected 0 to 3")
-    state = reading.tasks[task]
-    if how == 2:
-        if not state.operations:
-            reason = "wait for a non-blocking operation that did not begin"
-            reading.leave_out(reason, "it is left out: no wait is replayed")
-            return
-        state.waits = True
-        state.operations -= 1
-        return
-    _wait_all(reading, task)
     members = _communicator(reading, communicator)
     if task not in members.place:
         raise reading.fail(f"task {task} is not in communicator {communicator}")
     call, n = _OPERATIONS[number], len(members.tasks)
+    name = call if call == "barrier" else call.removesuffix("v")
+    begun = reading.tasks[task].operations
+    if how == 2:
+        if begun[name, communicator] > 0:
+            begun[name, communicator] -= 1
+            reading.into.wait_for(task, name, members.number)
+        else:
+            reason = "wait for a non-blocking operation that did not begin"
+            reading.leave_out(reason, "it is left out: no wait is replayed")
+        return
     root = _root(reading, task, communicator, members) if call in _ROOTED else 0
     numbers = _arguments(call, n, root, sent, received)
-    state.operations += how == 0
-    name = call if call == "barrier" else call.removesuffix("v")
+    begun[name, communicator] += how == 0
     reading.put(task, members, f"i{name}" if how == 0 else name, *numbers)
     if how == 3:
         reading.note("operation that waits only for its root", "it waits for all its tasks")

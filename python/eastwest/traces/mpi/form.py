@@ -6,5 +6,6 @@ FORMATS = {
     "list of such files, or one file",
     "dimemas": "Dimemas: a file with a #DIMEMAS header and records",
     "otf2": "OTF2: the anchor file of a trace, read by the otf2 library",
+    "goal": "GOAL schedules of LogGOPSim: text or binary, one file",
     "chakra": "Chakra execution traces: protobuf or JSON, one file per rank",
 }

@@ -5,7 +5,7 @@ Time between MPI calls is computing; time within MPI calls is left out, because 
 determines it. Blocking sends and receives are read from the message events. ``MPI_Isend``,
 ``MPI_Irecv`` and their completions are read from the request events; the completion of a request
 becomes a wait. Collectives are read from their end events, which have the root and the bytes.
-Non-blocking collectives begin at their request events, and a ``waitall`` follows the call that
+Non-blocking collectives begin at their request events, and waits for them follow the call that
 completes them. A communicator becomes a group of ranks; the first one with all ranks in their order
 is group 0. Collectives of inter-communicators, one-sided operations and other calls that a replay
 cannot express are refused; with ``lossy`` they are left out and counted. Events without messages
@@ -149,10 +149,11 @@ class _Rank:
         self.sends: dict[int, tuple[int, int, int]] = {}
         #: Receives that are not complete yet.
         self.receives = 0
-        #: Requests of non-blocking collectives that are not complete yet.
-        self.collectives: set[int] = set()
-        #: Whether the current MPI call has completed a non-blocking collective.
-        self.waits = False
+        #: Non-blocking collectives that are not complete yet, in the order of their beginnings: name
+        #: of the call and number of the group, by the number of their request.
+        self.collectives: dict[int, tuple[str, int]] = {}
+        #: Those of them that the current MPI call has completed, in the same order.
+        self.completed: set[int] = set()
         #: Numbers of the groups that the file of the rank defines.
         self.groups: set[int] = set()
         #: Sends of the current MPI_Sendrecv as (sender, receiver, tag); None outside of
@@ -270,8 +271,8 @@ class _Reading:
             r.exchange = None
             r.depth = max(0, r.depth - 1)
             r.since = event.time
-            if r.waits and r.depth == 0:
-                self._wait_all(rank, r)
+            if r.completed and r.depth == 0:
+                self._wait(rank, r)
         elif kind in _TIMES:
             r.began = event.time if r.began is None else r.began
             self._note("entry or exit of a region outside MPI", "its time counts as computing")
@@ -322,19 +323,27 @@ class _Reading:
 
     def _end(self, rank: int, r: _Rank) -> None:
         """Report operations of a rank, with state ``r``, that are open at the trace's end."""
-        if r.waits:
-            self._wait_all(rank, r)
+        self._wait(rank, r)
         if r.sends:
             then = "nothing waits for the send"
             self._note("immediate send that is never complete", then, rows=len(r.sends))
 
-    def _wait_all(self, rank: int, r: _Rank) -> None:
-        """Write the wait for completed non-blocking collectives of a rank with state ``r``."""
-        r.waits = False
-        if r.sends or r.receives or r.collectives:
-            reason = "completion of a non-blocking collective while other requests are open"
-            self._leave_out(reason, "the rank waits for the other requests, too")
-        self.into.put(rank, "waitall")
+    def _wait(self, rank: int, r: _Rank) -> None:
+        """Write the waits for completed non-blocking collectives of a rank with state ``r``.
+
+        A wait names the call and the group; it is for the first of these that is open.
+        """
+        earlier: set[tuple[str, int]] = set()
+        for request, (call, group) in list(r.collectives.items()):
+            if request not in r.completed:
+                earlier.add((call, group))
+                continue
+            if (call, group) in earlier:
+                reason = "completion of a non-blocking collective before an earlier one of its kind"
+                self._leave_out(reason, "the rank waits for the earlier one")
+            del r.collectives[request]
+            self.into.wait_for(rank, call, group)
+        r.completed.clear()
 
     def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> bool:
         """Write the MPI call of an event of a message or collective; return False for other events.
@@ -374,8 +383,8 @@ class _Reading:
         elif kind == "NonBlockingCollectiveRequest":
             self._begin(rank, r, event)
         elif kind == "NonBlockingCollectiveComplete":
-            r.waits = r.waits or event.request_id in r.collectives
-            r.collectives.discard(event.request_id)
+            if event.request_id in r.collectives:
+                r.completed.add(event.request_id)
         else:
             return False
         return True
@@ -455,13 +464,13 @@ class _Reading:
         if not coming:
             reason = "non-blocking collective that is never completed: its kind is not known"
             self._leave_out(reason, "it is left out: its bytes are not sent")
-        elif self._collective(rank, coming.popleft(), "i"):
-            r.collectives.add(event.request_id)
+        elif begun := self._collective(rank, coming.popleft(), "i"):
+            r.collectives[event.request_id] = begun
 
-    def _collective(self, rank: int, made: _Operation, prefix: str) -> bool:
-        """Write a collective, with ``prefix`` before its name; return whether it was written.
+    def _collective(self, rank: int, made: _Operation, prefix: str) -> tuple[str, int] | None:
+        """Write a collective, with ``prefix`` before its name; return its name and group.
 
-        Otherwise the reason is reported; raises ``InputError`` if this changes the meaning, unless
+        None: it was not written, and the reason is reported. Raises ``InputError`` if this changes the meaning, unless
         ``lossy``.
         """
         call = _COLLECTIVES.get(made.call)
@@ -469,30 +478,31 @@ class _Reading:
         then = "it is left out: its ranks do not wait for each other, and its bytes are not sent"
         if made.call in _WITHOUT_DATA:
             self._note(f"collective {shown}", "it is left out: it transfers no data")
-            return False
+            return None
         if call is None:
             self._leave_out(f"collective {shown}, which a replay cannot express", then)
-            return False
+            return None
         group = made.group
         if group is None:
             if made.members == 0:
                 then = "it is left out: it sends nothing"
                 self._note(f"{call} of one rank (MPI_COMM_SELF)", then)
-                return False
+                return None
             if made.members is not None:
                 self._leave_out(f"{call} of a communicator whose ranks are not processes", then)
-                return False
+                return None
             then = "it is assumed to have all ranks"
             self._note("collective in a communicator without a group", then)
             group = _Group(0, tuple(range(len(self.ranks))))
         elif rank not in group.ranks:
             self._leave_out(f"{call} of a communicator that does not have the rank", then)
-            return False
+            return None
         if made.call in _VECTORS:
             self._note(f"{shown}: OTF2 has no sizes for single ranks", "all ranks get equal parts")
         numbers = _arguments(call, made, len(group.ranks))
-        self.into.put(rank, prefix + call, *numbers, group=self._define(rank, group))
-        return True
+        number = self._define(rank, group)
+        self.into.put(rank, prefix + call, *numbers, group=number)
+        return call, number
 
 
 def _arguments(call: str, made: _Operation, n: int) -> tuple[int, ...]:

@@ -54,10 +54,17 @@ class RankFiles(FolderWriter):
 
         ``group`` is the number of the group of ranks in which the call communicates; 0: all ranks.
         """
+        self._put(rank, call, [f"{number:.17g}" for number in numbers], group)
+
+    def wait_for(self, rank: int, call: str, group: int) -> None:
+        """Add a wait for the first open non-blocking collective ``call`` of a rank in a group."""
+        self._put(rank, "wait", [f"i{call}"], group)
+
+    def _put(self, rank: int, call: str, arguments: list[str], group: int) -> None:
         if not 0 <= rank < MOST_RANKS:
             raise InputError(f"the trace has a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
         within = ["in", str(group)] if group else []
-        self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers), *within])
+        self.add(rank, [str(rank), call, *arguments, *within])
 
     def add(self, rank: int, words: list[str]) -> None:
         """Add a line to the file of a rank; ``words`` are rank, call and arguments."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from eastwest.errors import InputError
 from eastwest.files import is_folder
 from eastwest.traces.made import START, Imported
-from eastwest.traces.mpi import chakra, dimemas, otf2, ti
+from eastwest.traces.mpi import chakra, dimemas, goal, otf2, ti
 from eastwest.traces.mpi.form import FORMATS
 from eastwest.traces.mpi.ranks import RankFiles
 from eastwest.traces.source import Source
@@ -30,6 +30,7 @@ def find(files: Sequence[Path]) -> str | None:
     looks = {
         "ti": tarfile.is_tarfile(first) or ti.looks_like(start) or ti.is_list(first, start),
         "dimemas": dimemas.looks_like(start),
+        "goal": goal.looks_like(start),
         "chakra": chakra.looks_like(start, first.name),
     }
     return next((name for name, like in looks.items() if like), None)
@@ -82,7 +83,7 @@ def _read(found: str, paths: list[Path], ranks: int | None, into: RankFiles) -> 
     if found == "otf2":
         return otf2.read(paths[0], into)
     with Source(paths[0]) as source:
-        return dimemas.read(source, into)
+        return goal.read(source, into) if found == "goal" else dimemas.read(source, into)
 
 
 def _read_ti(paths: list[Path], into: RankFiles) -> int:

@@ -603,7 +603,9 @@ pub(super) fn finish(
     let seed = Stream::new(ground.cluster.as_ref()?.seed, "workload/mpi").next_u64();
     let ranks = program.ranks();
     let listed = settings.hosts.filter(|_| !matches!(settings.placement, Placement::List(_)));
-    let hosts = listed.as_ref().map_or(nodes.hosts(), |hosts| hosts.len() as u32);
+    let hosts = listed
+        .as_ref()
+        .map_or(nodes.hosts(), |hosts| u32::try_from(hosts.len()).unwrap_or(u32::MAX));
     let placed = place(&settings.placement, ranks, hosts, settings.per_host, seed);
     let placed = placed.map(|placed| match listed {
         Some(hosts) => placed.into_iter().map(|host| hosts[host.0 as usize]).collect(),

@@ -1,115 +1,14 @@
-//! Algorithms of each collective call, and the choice among them.
+//! The algorithm of each kind of collective call, and its steps.
 
 use super::call::{Call, Kind, Seat, Step, View};
+use super::names::{
+    AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy, ReduceScatterBy,
+    ScanBy,
+};
 use super::own::Own;
 use super::{double_tree, exchange, ring, rules, tree, two_level};
 use eastwest_types::Rate;
 use serde::{Deserialize, Serialize};
-
-macro_rules! algorithms {
-    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $text:literal $line:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-        pub enum $name {
-            $(#[doc = $line] $variant,)+
-        }
-
-        impl $name {
-            /// All algorithms of this collective: name in scenarios, algorithm, description in one
-            /// line.
-            pub const ALL: &'static [(&'static str, $name, &'static str)] =
-                &[$(($text, $name::$variant, $line),)+];
-        }
-    };
-}
-
-algorithms!(
-    /// Algorithms of `MPI_Barrier`.
-    BarrierBy {
-        Dissemination = "dissemination" "in round k each rank notifies the rank 2^k after it (MPICH)",
-        RecursiveDoubling = "recursive-doubling" "ranks at distances 1, 2, 4 … notify each other",
-        Tree = "tree" "notifications go up a binomial tree and down again",
-        Linear = "linear" "all ranks notify rank 0, which then notifies all ranks",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Bcast`.
-    BcastBy {
-        Binomial = "binomial" "the data goes down a binomial tree (MPICH for short messages)",
-        ScatterRing = "scatter-ring" "parts go down a binomial tree, then round a ring (van de Geijn; MPICH for long messages)",
-        ScatterDoubling = "scatter-doubling" "parts go down a binomial tree, then ranks at distances 1, 2, 4 … exchange all parts that they have (MPICH for medium messages; scatter-ring if the number of ranks is not a power of two)",
-        Chain = "chain" "each rank forwards the whole data to the next rank; with chunks, a pipeline (NCCL)",
-        Linear = "linear" "the root sends to all other ranks at once",
-        Mpich = "mpich" "MPICH's choice by size and number of ranks: binomial, scatter-doubling or scatter-ring",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Reduce`.
-    ReduceBy {
-        Binomial = "binomial" "partial results go up a binomial tree (MPICH for short vectors)",
-        Chain = "chain" "each rank adds its vector and forwards the result towards the root",
-        Rabenseifner = "rabenseifner" "recursive halving to scatter the sum, a binomial tree to gather it at the root (MPICH for long vectors)",
-        Linear = "linear" "all other ranks send to the root at once",
-        Mpich = "mpich" "MPICH's choice by size and number of ranks: binomial or rabenseifner",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Allreduce`.
-    AllreduceBy {
-        RecursiveDoubling = "recursive-doubling" "ranks at distances 1, 2, 4 … exchange whole vectors (MPICH for short vectors)",
-        Rabenseifner = "rabenseifner" "recursive halving to scatter the sum, recursive doubling to gather it (MPICH for long vectors)",
-        Ring = "ring" "parts go round a ring twice: first they are summed, then the sums are distributed",
-        ReduceBcast = "reduce-bcast" "a binomial reduce to rank 0 and a binomial broadcast",
-        DoubleTree = "double-tree" "two binary trees, each for half of the vector: sums go up, results go down (Sanders, Speck and Träff; NCCL's tree)",
-        TwoLevel = "two-level" "a ring on each host scatters the sum of its ranks, Rabenseifner's algorithm sums the parts across hosts, a ring on each host gathers them (rabenseifner if hosts have one rank or different numbers of ranks)",
-        Mpich = "mpich" "MPICH's choice by size and number of ranks: recursive-doubling or rabenseifner",
-        Nccl = "nccl" "NCCL's choice by size, number of ranks and rate of the network: ring or double-tree",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Alltoall` and `MPI_Alltoallv`.
-    AlltoallBy {
-        Pairwise = "pairwise" "in each round a rank sends to one rank and receives from one rank (MPICH for long messages)",
-        Linear = "linear" "all sends and receives at once",
-        Bruck = "bruck" "in each of log2(ranks) rounds a rank sends about half of its data (MPICH for short messages; alltoallv is pairwise then)",
-        TwoLevel = "two-level" "pairwise among the ranks of a host, then among ranks with the same number on their hosts (pairwise if hosts have one rank or different numbers of ranks; alltoallv is pairwise)",
-        Mpich = "mpich" "MPICH's choice by size and number of ranks: bruck, linear or pairwise; alltoallv is linear",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Gather` and `MPI_Scatter`; `MPI_Gatherv` and `MPI_Scatterv` are always
-    /// linear.
-    GatherBy {
-        Binomial = "binomial" "parts go along a binomial tree (MPICH)",
-        Linear = "linear" "the root receives from or sends to all other ranks at once",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Allgather` and `MPI_Allgatherv`.
-    AllgatherBy {
-        Ring = "ring" "parts go round a ring (MPICH for long messages)",
-        RecursiveDoubling = "recursive-doubling" "ranks at distances 1, 2, 4 … exchange all parts that they have (a ring if the number of ranks is not a power of two)",
-        Bruck = "bruck" "in each of log2(ranks) rounds a rank forwards all parts that it has (MPICH for short messages)",
-        Linear = "linear" "each rank sends its part to all other ranks at once",
-        Mpich = "mpich" "MPICH's choice by size and number of ranks: recursive-doubling, bruck or ring",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Reduce_scatter`.
-    ReduceScatterBy {
-        Pairwise = "pairwise" "in each round a rank sends to one other rank the part of that rank (MPICH for long vectors)",
-        RecursiveHalving = "recursive-halving" "pairs of ranks exchange half of the remaining vector (MPICH; pairwise if the number of ranks is not a power of two)",
-        Ring = "ring" "partial sums go round a ring",
-        Mpich = "mpich" "MPICH's choice by size: recursive-halving or pairwise",
-    }
-);
-algorithms!(
-    /// Algorithms of `MPI_Scan` and `MPI_Exscan`.
-    ScanBy {
-        RecursiveDoubling = "recursive-doubling" "in round k each rank receives from the rank 2^k before it (Hillis and Steele)",
-        Linear = "linear" "each rank waits for the one before it",
-    }
-);
 
 /// Algorithm chosen for each kind of collective call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -170,6 +69,34 @@ impl Default for Algorithms {
 }
 
 impl Algorithms {
+    /// Sets the algorithm of the collective call `call`; both names are those of scenarios. Fails
+    /// with the allowed names if one of them is unknown.
+    pub fn set(&mut self, call: &str, name: &str) -> Result<(), String> {
+        fn find<T: Copy>(to: &mut T, name: &str, all: &[(&str, T, &str)]) -> Result<(), String> {
+            let Some(&(_, found, _)) = all.iter().find(|each| each.0 == name) else {
+                let names: Vec<&str> = all.iter().map(|each| each.0).collect();
+                return Err(format!("must be one of {}", names.join(", ")));
+            };
+            *to = found;
+            Ok(())
+        }
+        match call {
+            "barrier" => find(&mut self.barrier, name, BarrierBy::ALL),
+            "bcast" => find(&mut self.bcast, name, BcastBy::ALL),
+            "reduce" => find(&mut self.reduce, name, ReduceBy::ALL),
+            "allreduce" => find(&mut self.allreduce, name, AllreduceBy::ALL),
+            "alltoall" => find(&mut self.alltoall, name, AlltoallBy::ALL),
+            "gather" => find(&mut self.gather, name, GatherBy::ALL),
+            "scatter" => find(&mut self.scatter, name, GatherBy::ALL),
+            "allgather" => find(&mut self.allgather, name, AllgatherBy::ALL),
+            "reducescatter" => find(&mut self.reducescatter, name, ReduceScatterBy::ALL),
+            "scan" => find(&mut self.scan, name, ScanBy::ALL),
+            _ => Err("must be a collective call: barrier, bcast, reduce, allreduce, alltoall, \
+                      gather, scatter, allgather, reducescatter or scan"
+                .to_owned()),
+        }
+    }
+
     /// Largest number of channels of a call.
     pub const MOST_CHANNELS: u32 = 64;
     /// Largest number of lanes of a call; the chunks of a larger call are longer.
@@ -186,7 +113,7 @@ impl Algorithms {
             Kind::Barrier | Kind::CommSplit | Kind::CommDup => return 1,
             // each rank knows only its own sizes, but all ranks need the same number of lanes
             Kind::Alltoallv | Kind::Gatherv | Kind::Scatterv => return self.channels,
-            Kind::Allreduce => match rules::allreduce(self, call.size, ranks) {
+            Kind::Allreduce => match self.allreduce_of(call, ranks) {
                 AllreduceBy::Ring => call.size.div_ceil(u64::from(ranks)),
                 // half of the data for each tree
                 AllreduceBy::DoubleTree => return self.lanes_for(call.size.div_ceil(2), 2),
@@ -195,6 +122,10 @@ impl Algorithms {
             _ => call.sizes.iter().copied().max().unwrap_or(call.size),
         };
         self.lanes_for(largest, 1)
+    }
+
+    fn allreduce_of(&self, call: &Call, ranks: u32) -> AllreduceBy {
+        rules::allreduce(self.allreduce, call.size, ranks, self.rate)
     }
 
     fn own(&self, call: &Call, ranks: u32) -> Option<&Own> {
@@ -249,7 +180,7 @@ impl Algorithms {
                 ReduceBy::Rabenseifner => exchange::halve_then_gather(v, k),
                 ReduceBy::Linear => tree::all_to_root(v, size, k),
             },
-            Kind::Allreduce | Kind::CommDup => match rules::allreduce(self, call.size, ranks) {
+            Kind::Allreduce | Kind::CommDup => match self.allreduce_of(call, ranks) {
                 AllreduceBy::RecursiveDoubling | AllreduceBy::Mpich | AllreduceBy::Nccl => {
                     exchange::recursive_doubling(v, size, k)
                 }

@@ -1,6 +1,6 @@
 //! Collective calls of MPI, and the steps in which a rank executes them.
 
-use super::two_level::Teams;
+use super::teams::Teams;
 use crate::mpi::groups::How;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +93,7 @@ impl Call {
     /// Returns the collective call of the definition of a group; `None` if no message is sent. The
     /// sizes are those of MPICH: a colour and a key of 4 bytes each, and its mask of 64 words of 4
     /// bytes for context identifiers.
-    pub(in crate::mpi) fn of_definition(how: &How) -> Option<Call> {
+    pub fn of_definition(how: &How) -> Option<Call> {
         match how {
             How::Ranks(_) => None,
             How::Split { .. } => Some(Call::new(Kind::CommSplit).size(8)),

@@ -20,19 +20,22 @@ mod algorithms;
 mod call;
 mod double_tree;
 mod exchange;
+mod names;
 mod own;
 mod ring;
 mod rules;
+mod teams;
 mod tree;
 mod two_level;
 
-pub use algorithms::{
-    Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy,
-    ReduceScatterBy, ScanBy,
-};
+pub use algorithms::Algorithms;
 pub use call::{Call, Kind, Seat, Step};
+pub use names::{
+    AllgatherBy, AllreduceBy, AlltoallBy, BarrierBy, BcastBy, GatherBy, ReduceBy, ReduceScatterBy,
+    ScanBy,
+};
 pub use own::Own;
-pub use two_level::Teams;
+pub use teams::Teams;
 
 #[cfg(test)]
 mod tests;

@@ -4,9 +4,7 @@
 //! defaults of `src/mpi/coll/cvars.txt` in MPICH 5.0.1. The rule of NCCL is the model of
 //! `src/graph/tuning.cc` in NCCL 2.30.7.
 
-use super::algorithms::{
-    Algorithms, AllgatherBy, AllreduceBy, AlltoallBy, BcastBy, ReduceBy, ReduceScatterBy,
-};
+use super::names::{AllgatherBy, AllreduceBy, AlltoallBy, BcastBy, ReduceBy, ReduceScatterBy};
 use eastwest_types::Rate;
 
 /// Returns the algorithm of a broadcast of `bytes` bytes. MPICH: binomial below 12 KiB or 8 ranks;
@@ -32,12 +30,12 @@ pub(super) fn reduce(by: ReduceBy, bytes: u64) -> ReduceBy {
 }
 
 /// Returns the algorithm of an allreduce of `bytes` bytes. MPICH: recursive doubling up to 2 KiB,
-/// Rabenseifner's above. NCCL: see [`nccl_prefers_tree`].
-pub(super) fn allreduce(by: &Algorithms, bytes: u64, ranks: u32) -> AllreduceBy {
-    match by.allreduce {
+/// Rabenseifner's above. NCCL, with cards of `rate`: see [`nccl_prefers_tree`].
+pub(super) fn allreduce(by: AllreduceBy, bytes: u64, ranks: u32, rate: Rate) -> AllreduceBy {
+    match by {
         AllreduceBy::Mpich if bytes <= 2048 => AllreduceBy::RecursiveDoubling,
         AllreduceBy::Mpich => AllreduceBy::Rabenseifner,
-        AllreduceBy::Nccl if nccl_prefers_tree(bytes, ranks, by.rate) => AllreduceBy::DoubleTree,
+        AllreduceBy::Nccl if nccl_prefers_tree(bytes, ranks, rate) => AllreduceBy::DoubleTree,
         AllreduceBy::Nccl => AllreduceBy::Ring,
         by => by,
     }
