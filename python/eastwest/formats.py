@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Format of the folders that this version writes: ``format`` in ``summary.json``.
-RESULT_FORMAT = 11
+RESULT_FORMAT = 12
 
 #: Tables that this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {

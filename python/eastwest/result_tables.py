@@ -246,6 +246,23 @@ class Tables:
         return self.table("mpi_messages")
 
     @cached_property
+    def mpi_collectives(self) -> pl.DataFrame:
+        """Collective calls of MPI programs, with their bus bandwidth.
+
+        Columns: workload, group, number, call, ranks, bus_bytes, entered_s, complete_s, last_rank,
+        ended_s, bus_bandwidth_bps.
+        """
+        return self.table("mpi_collectives")
+
+    @cached_property
+    def mpi_iterations(self) -> pl.DataFrame:
+        """Iterations of the ranks of MPI programs that are graphs, such as training steps.
+
+        Columns: workload, rank, iteration, began_s, ended_s, compute_s, exposed_s.
+        """
+        return self.table("mpi_iterations")
+
+    @cached_property
     def tcp_trace(self) -> pl.DataFrame:
         """Congestion windows of the senders that ``measure.tcp_trace`` names.
 

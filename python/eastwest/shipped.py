@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -45,5 +46,10 @@ def traces() -> dict[str, Path]:
     return {
         "fb-2009": swim / "FB-2009_samples_24_times_1hr_0.tsv",
         "fb-2009-first-50": swim / "FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
-        "fb-2010": swim / "FB-2010_samples_24_times_1hr_0.tsv",
+        "fb-2010": swim / "FB-2010_samples_24_times_1hr_0.tsv.gz",
     }
+
+
+def content(path: Path) -> Path | bytes:
+    """Return the content of a shipped trace as runs record it: unpacked, if it is compressed."""
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path

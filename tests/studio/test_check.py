@@ -21,6 +21,7 @@ FABRICS = {
     "star": 'hosts = 4\nhost_rate = "1 Gbit/s"\n',
     "fat-tree": f"k = 4\n{RATES}",
     "dcell": f"n = 3\nlevels = 1\n{RATES}",
+    "dragonfly": f"switches_per_group = 2\nhosts_per_switch = 1\nglobal_cables = 1\n{RATES}",
     "torus": f"sizes = [3, 3]\n{RATES}",
     "dumbbell": f"hosts_left = 2\nhosts_right = 3\n{RATES}",
     "graph": 'file = "two.toml"\n',

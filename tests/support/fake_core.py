@@ -244,6 +244,8 @@ class Tables:
             "mpi_ranks": self.mpi_ranks(),
             "mpi_states": self.mpi_states(),
             "mpi_messages": self.mpi_messages(),
+            "mpi_collectives": empty_columns("mpi_collectives"),
+            "mpi_iterations": empty_columns("mpi_iterations"),
             "tcp_trace": self.tcp_trace(),
             "lpi": self.lpi(),
             "streams": empty_columns("streams"),

@@ -2,7 +2,7 @@
 
 use crate::table;
 use crate::table::Names;
-use eastwest_types::{Activity, MpiMessage, MpiRank, MpiState};
+use eastwest_types::{Activity, MpiCollective, MpiIteration, MpiMessage, MpiRank, MpiState};
 
 table! {
     /// One row for each rank of an MPI program that has finished, ordered by the time at which it
@@ -123,4 +123,84 @@ table! {
 
     /// time at which the receive of the message was complete
     received_s: seconds = message.received;
+}
+
+table! {
+    /// Collective calls of MPI programs that all their ranks have left, ordered by the time at which
+    /// the last rank left; the first `measure.mpi_rows` rows.
+    pub MpiCollectives = "mpi_collectives" since 12
+    of (workload, call) in &'a (u16, MpiCollective), names: &'a Names;
+
+    /// name of the workload
+    workload: label(&names.workloads) = *workload;
+
+    /// number of the group of ranks in the program; 0: all ranks
+    group: u32 = call.group;
+
+    /// number of the call among the calls of its group, from 1
+    number: u32 = call.number;
+
+    /// name of the call (`allreduce`, `bcast` …)
+    call: few = call.call;
+
+    /// number of ranks of the group
+    ranks: u32 = call.ranks;
+
+    /// bytes for the bus bandwidth as nccl-tests defines it: the size of the call multiplied by its
+    /// factor, 2 (n − 1) / n for an allreduce of n ranks; 0 if there is no factor for the call
+    bus_bytes: u64 = call.bus_bytes.unwrap_or(0);
+
+    /// time at which the first rank entered the call
+    entered_s: seconds = call.entered;
+
+    /// time at which the last rank entered the call
+    complete_s: seconds = call.complete;
+
+    /// rank that entered the call last
+    last_rank: u32 = call.last;
+
+    /// time at which the last rank left the call
+    ended_s: seconds = call.ended;
+
+    /// bus bandwidth: `bus_bytes` · 8 / (`ended_s` − `complete_s`); 0 if one of both is 0
+    bus_bandwidth_bps: f64 = bus_bandwidth_bps(call);
+}
+
+/// Returns the bus bandwidth of a collective call from the time at which its last rank entered it,
+/// as if all ranks had entered it then; 0 if the call took no time.
+fn bus_bandwidth_bps(call: &MpiCollective) -> f64 {
+    let seconds = call.ended.since(call.complete).as_secs_f64();
+    match call.bus_bytes {
+        Some(bytes) if seconds > 0.0 => bytes as f64 * 8.0 / seconds,
+        _ => 0.0,
+    }
+}
+
+table! {
+    /// Iterations of the ranks of MPI programs that are graphs: the nodes between two `waitall`,
+    /// ordered by their ends; the first `measure.mpi_rows` rows.
+    pub MpiIterations = "mpi_iterations" since 12
+    of (workload, row) in &'a (u16, MpiIteration), names: &'a Names;
+
+    /// name of the workload
+    workload: label(&names.workloads) = *workload;
+
+    /// number of the rank in its program
+    rank: u32 = row.rank;
+
+    /// number of the iteration, from 0
+    iteration: u32 = row.number;
+
+    /// time at which the iteration began: the end of the one before
+    began_s: seconds = row.began;
+
+    /// time at which its last node had ended
+    ended_s: seconds = row.ended;
+
+    /// time in which the rank computed
+    compute_s: seconds = row.computed;
+
+    /// exposed communication: time in which the rank was in collective calls and did not compute;
+    /// the rest of the iteration is waiting for messages or nodes of other ranks
+    exposed_s: seconds = row.exposed;
 }

@@ -1,9 +1,11 @@
 //! Records of MPI programs: ranks, their states over time, and messages.
 
 use crate::digest::Digest;
-use eastwest_measure::mpi::{MpiMessages, MpiRanks, MpiStates};
+use eastwest_measure::mpi::{MpiCollectives, MpiIterations, MpiMessages, MpiRanks, MpiStates};
 use eastwest_measure::table::{Names, Table};
-use eastwest_types::{Activity, MpiMessage, MpiRank, MpiState, Span, Time};
+use eastwest_types::{
+    Activity, MpiCollective, MpiIteration, MpiMessage, MpiRank, MpiState, Span, Time,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -33,11 +35,13 @@ impl<T> Default for Rows<T> {
 /// Records of all MPI programs of a run.
 #[derive(Default, Serialize, Deserialize)]
 pub struct MpiRecords {
-    /// Maximum number of rows of each of two tables: messages, and states of ranks.
+    /// Maximum number of rows of each table but that of ranks.
     most: u64,
     ranks: Vec<(u16, MpiRank)>,
     states: Rows<MpiState>,
     messages: Rows<MpiMessage>,
+    collectives: Rows<MpiCollective>,
+    iterations: Rows<MpiIteration>,
     /// Counts of received messages between ranks. This field is their number; the next fields are
     /// their bytes, the number sent over the network, and the number sent with the rendezvous
     /// protocol.
@@ -48,8 +52,8 @@ pub struct MpiRecords {
 }
 
 impl MpiRecords {
-    /// Returns empty records of MPI programs, with at most `most` rows for messages and at most
-    /// `most` rows for states of ranks.
+    /// Returns empty records of MPI programs, with at most `most` rows for each table but that of
+    /// ranks.
     pub fn new(most: u64) -> MpiRecords {
         MpiRecords { most, ..MpiRecords::default() }
     }
@@ -76,12 +80,24 @@ impl MpiRecords {
         self.messages.push((workload, message), self.most);
     }
 
-    /// Returns the tables of the ranks, of their states and of the messages of MPI programs.
-    pub fn tables(&self, names: &Names) -> [Table; 3] {
+    /// Records a collective call that all its ranks have left.
+    pub fn collective(&mut self, workload: u16, call: MpiCollective) {
+        self.collectives.push((workload, call), self.most);
+    }
+
+    /// Records an iteration of a rank with a graph.
+    pub fn iteration(&mut self, workload: u16, iteration: MpiIteration) {
+        self.iterations.push((workload, iteration), self.most);
+    }
+
+    /// Returns the tables of MPI programs.
+    pub fn tables(&self, names: &Names) -> [Table; 5] {
         [
             MpiRanks::of(&self.ranks, names),
             MpiStates::of(&self.states.rows, names),
             MpiMessages::of(&self.messages.rows, names),
+            MpiCollectives::of(&self.collectives.rows, names),
+            MpiIterations::of(&self.iterations.rows, names),
         ]
     }
 
@@ -108,8 +124,36 @@ impl MpiRecords {
                 "rendezvous": self.rendezvous,
             }),
         );
-        let left_out = self.states.left_out + self.messages.left_out;
+        if let Some(iterations) = self.iterations() {
+            of.insert("iterations".into(), iterations);
+        }
+        let left_out = self.states.left_out
+            + self.messages.left_out
+            + self.collectives.left_out
+            + self.iterations.left_out;
         of.insert("rows_left_out".into(), left_out.into());
         Some(of.into())
+    }
+
+    /// Returns the mean duration of the iterations of all ranks, and its parts; `None` if no rank
+    /// had a graph. The first iteration of each rank is left out if there are others, because it
+    /// opens connections.
+    fn iterations(&self) -> Option<Value> {
+        let rows = &self.iterations.rows;
+        let later = rows.iter().any(|(_, row)| row.number > 0);
+        let counted: Vec<&MpiIteration> =
+            rows.iter().map(|(_, row)| row).filter(|row| row.number > 0 || !later).collect();
+        let mean = |of: fn(&MpiIteration) -> Span| {
+            let sum: f64 = counted.iter().map(|row| of(row).as_secs_f64()).sum();
+            sum / counted.len() as f64
+        };
+        let mean_s = mean(|row| row.ended.since(row.began));
+        let (compute_s, exposed_s) = (mean(|row| row.computed), mean(|row| row.exposed));
+        (!counted.is_empty()).then(|| {
+            json!({
+                "count": counted.len(), "mean_s": mean_s, "compute_s": compute_s,
+                "exposed_s": exposed_s, "idle_s": (mean_s - compute_s - exposed_s).max(0.0),
+            })
+        })
     }
 }

@@ -151,6 +151,8 @@ impl Records {
             Action::MpiMessage(message) => {
                 self.mpi.message(workload, *message, &mut self.digest);
             }
+            Action::MpiCollective(call) => self.mpi.collective(workload, *call),
+            Action::MpiIteration(iteration) => self.mpi.iteration(workload, *iteration),
             other => unreachable!("{other:?} is not a report"),
         }
     }

@@ -26,7 +26,7 @@ use eastwest_measure::flow_samples::Samples;
 use eastwest_measure::flows::{FlowTotals, Flows};
 use eastwest_measure::jobs::{Counters, Jobs, Tasks};
 use eastwest_measure::latency::Latency;
-use eastwest_measure::mpi::{MpiMessages, MpiRanks, MpiStates};
+use eastwest_measure::mpi::{MpiCollectives, MpiIterations, MpiMessages, MpiRanks, MpiStates};
 use eastwest_measure::packet_hops::PacketHops;
 use eastwest_measure::rounds::Rounds;
 use eastwest_measure::samples::{LinkSamples, Power, Queues, Traffic};
@@ -43,7 +43,7 @@ use eastwest_workload::application::{Deployment, Requests};
 use serde_json::{Map, Value, json};
 
 /// All tables that a run can have, in the order of docs/reference/results.md.
-pub const TABLES: [Declared; 30] = [
+pub const TABLES: [Declared; 32] = [
     Jobs::DECLARED,
     Tasks::DECLARED,
     Counters::DECLARED,
@@ -69,6 +69,8 @@ pub const TABLES: [Declared; 30] = [
     MpiRanks::DECLARED,
     MpiStates::DECLARED,
     MpiMessages::DECLARED,
+    MpiCollectives::DECLARED,
+    MpiIterations::DECLARED,
     TcpTrace::DECLARED,
     Lpi::DECLARED,
     Streams::DECLARED,

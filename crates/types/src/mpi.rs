@@ -108,3 +108,45 @@ pub struct MpiRank {
     /// Number of collective calls of the rank.
     pub collectives: u64,
 }
+
+/// Record of a collective call that all ranks of its group have left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MpiCollective {
+    /// Number of the group in the program; 0: all ranks.
+    pub group: u32,
+    /// Number of the call among the calls in its group, from 1.
+    pub number: u32,
+    /// Name of the call as in traces.
+    #[serde(with = "crate::name")]
+    pub call: crate::name::Name,
+    /// Number of ranks of the group.
+    pub ranks: u32,
+    /// Bytes of the call for its bus bandwidth: its size, multiplied by the factor for the call and
+    /// the number of ranks; `None` if no bus bandwidth is defined for the call.
+    pub bus_bytes: Option<u64>,
+    /// Time at which the first rank entered the call.
+    pub entered: Time,
+    /// Time at which the last rank entered the call.
+    pub complete: Time,
+    /// Rank in the program that entered the call last.
+    pub last: u32,
+    /// Time at which the last rank left the call.
+    pub ended: Time,
+}
+
+/// Record of an iteration of a rank with a graph: the nodes between two `waitall`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MpiIteration {
+    /// Number of the MPI rank.
+    pub rank: u32,
+    /// Number of the iteration, from 0.
+    pub number: u32,
+    /// Start of the iteration: the end of the one before.
+    pub began: Time,
+    /// End of its last node.
+    pub ended: Time,
+    /// Time in which at least one node of the rank computed.
+    pub computed: Span,
+    /// Time in which the rank was in collective calls, and no node computed.
+    pub exposed: Span,
+}

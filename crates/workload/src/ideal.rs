@@ -5,8 +5,8 @@
 use crate::bulk::ENDLESS;
 use crate::protocol::{Action, Cluster, Event, Parcel};
 use eastwest_types::{
-    ConnId, HostId, MpiMessage, MpiRank, MpiState, Purpose, Rate, Side, Span, Time,
-    TransactionRecord,
+    ConnId, HostId, MpiCollective, MpiIteration, MpiMessage, MpiRank, MpiState, Purpose, Rate,
+    Side, Span, Time, TransactionRecord,
 };
 use std::collections::BTreeMap;
 
@@ -66,6 +66,8 @@ pub(crate) struct Ideal {
     pub ranks: Vec<MpiRank>,
     pub states: Vec<MpiState>,
     pub messages: Vec<MpiMessage>,
+    pub collectives: Vec<MpiCollective>,
+    pub iterations: Vec<MpiIteration>,
     /// Reason why the workload could not continue; `None` if there was no failure.
     pub failed: Option<String>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
@@ -251,6 +253,8 @@ impl Ideal {
             Action::MpiRank(rank) => self.ranks.push(*rank),
             Action::MpiState(state) => self.states.push(state),
             Action::MpiMessage(message) => self.messages.push(*message),
+            Action::MpiCollective(call) => self.collectives.push(*call),
+            Action::MpiIteration(iteration) => self.iterations.push(*iteration),
             Action::Fail(why) => self.failed = Some(why),
             Action::Abort { .. } | Action::Ask { .. } => panic!("{action:?} without failures"),
             Action::Finished => self.finished = true,

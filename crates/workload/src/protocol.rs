@@ -2,8 +2,8 @@
 //! requests.
 
 use eastwest_types::{
-    ClassId, ConnId, HostId, JobRecord, MpiMessage, MpiRank, MpiState, Purpose, Side, TaskRecord,
-    Time, TransactionRecord,
+    ClassId, ConnId, HostId, JobRecord, MpiCollective, MpiIteration, MpiMessage, MpiRank, MpiState,
+    Purpose, Side, TaskRecord, Time, TransactionRecord,
 };
 
 /// Properties of the fabric that a workload knows.
@@ -206,6 +206,10 @@ pub enum Action {
     MpiState(MpiState),
     /// Report that a message between MPI ranks has been received.
     MpiMessage(Box<MpiMessage>),
+    /// Report that all ranks have left a collective call.
+    MpiCollective(Box<MpiCollective>),
+    /// Report that a rank with a graph has ended an iteration.
+    MpiIteration(Box<MpiIteration>),
     /// Report that the workload cannot continue, with the reason; the run ends without a result.
     Fail(String),
     /// Report that the workload has nothing more to do. A workload that never finishes must be

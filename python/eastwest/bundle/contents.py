@@ -128,7 +128,7 @@ class Contents:
         if stated:
             return stated[0]
         for known, path in shipped.traces().items():
-            if self._hashed(path) == self._hashed(inputs[name]):
+            if self._hashed(shipped.content(path)) == self._hashed(inputs[name]):
                 self.add(_SWIM_LICENCE, path.with_name("LICENSE"), "licence")
                 return (
                     f"trace {known}, which is a part of Eastwest, of the SWIM workload repository; "

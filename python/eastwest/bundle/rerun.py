@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eastwest import core, formats, shipped
 from eastwest.bundle import compare
-from eastwest.bundle.archive import Opened, hashed, opened
+from eastwest.bundle.archive import Content, Opened, hashed, opened
 from eastwest.bundle.form import File, Manifest, Run
 from eastwest.errors import InputError, did_you_mean, in_one_line
 from eastwest.mechanisms import source as rust_source
@@ -127,7 +127,7 @@ class _Unpacked:
         self.folder = folder
         self._files = {file.path: file for file in manifest.files}
         self._inputs = inputs
-        self._by_size: dict[int, list[Path]] | None = None
+        self._by_size: dict[int, list[Content]] | None = None
 
     def get(self, path: str) -> Path:
         """Unpack a file, and return its path."""
@@ -176,17 +176,21 @@ class _Unpacked:
         The copy is recognised by size and SHA-256: a shipped trace, or a file in ``--inputs``.
         """
         if self._by_size is None:
-            places = [*shipped.traces().values()]
+            places: list[Content] = [shipped.content(path) for path in shipped.traces().values()]
             if self._inputs is not None:
                 places += [path for path in self._inputs.rglob("*") if path.is_file()]
             self._by_size = {}
-            for path in places:
-                self._by_size.setdefault(path.stat().st_size, []).append(path)
-        for path in self._by_size.get(file.size, []):
-            if hashed(path)[1] == file.sha256:
+            for place in places:
+                size = len(place) if isinstance(place, bytes) else place.stat().st_size
+                self._by_size.setdefault(size, []).append(place)
+        for place in self._by_size.get(file.size, []):
+            if hashed(place)[1] == file.sha256:
                 target = self.folder / file.path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _link(path, target)
+                if isinstance(place, bytes):
+                    target.write_bytes(place)
+                else:
+                    _link(place, target)
                 return True
         return False
 

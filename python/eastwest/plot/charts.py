@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eastwest.plot import jobs, latency, network
+from eastwest.plot import jobs, latency, network, programs
 from eastwest.plot.sheet import mosaic, sheet
 from eastwest.results import Result
 from eastwest.views.latency import by_size
@@ -63,6 +63,7 @@ _CHARTS = (
     Chart("flow-completion", latency.completion, lambda r: by_size(r).height == 1, compares=True),
     Chart("queues", network.queues, lambda r: r.queues.height > 0, wide=True),
     Chart("rounds", network.rounds, lambda r: r.rounds.height > 0),
+    Chart("iterations", programs.iterations, lambda r: r.mpi_iterations.height > 0, wide=True),
 )
 CHARTS = {chart.name: chart for chart in _CHARTS}
 

@@ -79,6 +79,8 @@ KINDS = (
     ),
     Kind("mpi_states", "ended_s", ("workload", "rank", "state", "call", "began_s")),
     Kind("mpi_messages", "received_s", ("workload", "from", "to", "tag", "call", "bytes")),
+    Kind("mpi_collectives", "ended_s", ("workload", "group", "number", "call", "last_rank")),
+    Kind("mpi_iterations", "ended_s", ("workload", "rank", "iteration")),
     Kind("mpi_ranks", "finished_s", ("workload", "rank", "host")),
     Kind("pauses", "began_s", ("link", "priority")),
     Kind("pauses", "until_s", ("link", "priority", "ended")),
@@ -105,6 +107,8 @@ _CUT = {
     "tcp_trace": ("tcp_trace", "left_out"),
     "mpi_states": ("mpi", "rows_left_out"),
     "mpi_messages": ("mpi", "rows_left_out"),
+    "mpi_collectives": ("mpi", "rows_left_out"),
+    "mpi_iterations": ("mpi", "rows_left_out"),
 }
 #: Tables whose rows are in the order of time: if rows are missing, the table is complete up to the
 #: time of its last row.

@@ -72,6 +72,8 @@ METRICS = (
     Metric("Job runtime, p99", ("jobs", "runtime_s", "p99"), units.span),
     Metric("Makespan", ("jobs", "makespan_s"), units.span),
     Metric("Runtime of MPI programs", ("mpi", "runtime_s"), units.span, headline=True),
+    Metric("Iteration of a graph, mean", ("mpi", "iterations", "mean_s"), units.span),
+    Metric("Exposed communication, mean", ("mpi", "iterations", "exposed_s"), units.span),
     Metric("Rounds", ("rounds", "count"), units.count),
     Metric("Goodput of rounds", ("rounds", "goodput_bps"), units.rate, headline=True),
     Metric("Flows complete", ("flows", "completed"), units.count),

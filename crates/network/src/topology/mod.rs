@@ -7,6 +7,7 @@
 
 pub mod dcell;
 mod description;
+pub mod dragonfly;
 pub mod dumbbell;
 mod fat_tree;
 mod graph;

@@ -236,6 +236,12 @@ fn read_kind(s: &mut Section) -> Option<Kind> {
                 "servers that forward for each other (Guo et al. 2008); nodes h0…, relay0…, mini0…",
             ),
             (
+                "dragonfly",
+                Kind::Shape(Shape::Dragonfly),
+                "groups of switches with cables between all pairs of groups (Kim et al. 2008); \
+                 nodes h0…, g0.s0…",
+            ),
+            (
                 "dumbbell",
                 Kind::Shape(Shape::Dumbbell),
                 "two switches with one cable between them (the uplink); nodes h0…, left, right",

@@ -63,16 +63,7 @@ impl Files {
             Some(bytes) => bytes.clone(),
             None => read_below(&context.base_dir, name, most)?,
         };
-        let base = name.rsplit('/').next().unwrap_or(name);
-        match unpack(&bytes, most)? {
-            Some(unpacked) => {
-                // Nothing, `.` and `..` are no names of files.
-                let rest =
-                    base.strip_suffix(".gz").filter(|rest| !rest.trim_matches('.').is_empty());
-                Ok(self.attach(rest.unwrap_or(base), unpacked))
-            }
-            None => Ok(self.attach(base, bytes)),
-        }
+        self.attach_unpacked(name, bytes, most)
     }
 
     /// Reads a file that ships with Eastwest, with at most `most` bytes, and records it as an input
@@ -88,8 +79,26 @@ impl Files {
             Some(bytes) => bytes.clone(),
             None => read_below(&context.data_dir, file, most)?,
         };
-        let base = file.rsplit('/').next().unwrap_or(file);
-        Ok(self.attach(base, bytes))
+        self.attach_unpacked(file, bytes, most)
+    }
+
+    /// Records an input file by the last part of its path, unpacked if it is compressed.
+    fn attach_unpacked(
+        &mut self,
+        path: &str,
+        bytes: Arc<[u8]>,
+        most: u64,
+    ) -> Result<Attached, String> {
+        let base = path.rsplit('/').next().unwrap_or(path);
+        match unpack(&bytes, most)? {
+            Some(unpacked) => {
+                // Nothing, `.` and `..` are no names of files.
+                let rest =
+                    base.strip_suffix(".gz").filter(|rest| !rest.trim_matches('.').is_empty());
+                Ok(self.attach(rest.unwrap_or(base), unpacked))
+            }
+            None => Ok(self.attach(base, bytes)),
+        }
     }
 
     /// Records an input file as `inputs/base`, or `inputs/2-base` and so on if another file has

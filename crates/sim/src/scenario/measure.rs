@@ -31,8 +31,7 @@ pub struct MeasureConfig {
     pub flow_samples: FlowSamplesConfig,
     /// Senders whose packets are followed from hop to hop, with the limit of rows.
     pub packet_hops: PacketHopsConfig,
-    /// Maximum number of rows of the table of MPI messages, and also of the table of states of MPI
-    /// ranks.
+    /// Maximum number of rows of each table of MPI programs but that of ranks.
     pub mpi_rows: u64,
     /// Settings of the packet capture.
     pub capture: CaptureConfig,
@@ -208,8 +207,8 @@ pub(super) fn read(
     let mpi_rows = s.get(
         key(
             "mpi_rows",
-            "Maximum number of rows of the table of MPI messages, and of the table of the states \
-             of MPI ranks.",
+            "Maximum number of rows of each table of MPI programs but that of ranks: states, \
+             messages, collective calls and iterations.",
         )
         .default("1000000")
         .range("0", MOST_ROWS),

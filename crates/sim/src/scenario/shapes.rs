@@ -1,7 +1,8 @@
-//! Fabrics that are built as graphs from a few numbers: trees, tori, DCell, a dumbbell, and two
-//! groups of hosts.
+//! Fabrics that are built as graphs from a few numbers: trees, tori, DCell, dragonflies, a
+//! dumbbell, and two groups of hosts.
 
 use super::cables::{read_host_cable, read_uplink_cable};
+use eastwest_network::topology::dragonfly::Dragonfly;
 use eastwest_network::topology::xgft::Xgft;
 use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};
@@ -28,6 +29,8 @@ pub enum Shape {
     Torus,
     /// A DCell, in which hosts forward packets too.
     DCell,
+    /// A dragonfly: groups of switches, and cables between all pairs of groups.
+    Dragonfly,
     /// A dumbbell: two switches joined by one cable, with hosts on both.
     Dumbbell,
     /// Two groups of hosts with several paths between them.
@@ -42,6 +45,7 @@ pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
         Shape::Xgft => read_xgft(s),
         Shape::Torus => read_torus(s),
         Shape::DCell => read_dcell(s),
+        Shape::Dragonfly => read_dragonfly(s),
         Shape::Dumbbell => read_dumbbell(s),
         Shape::TwoGroups => read_two_groups(s),
     }
@@ -173,6 +177,43 @@ fn read_dcell(s: &mut Section) -> Option<Topology> {
     let nodes = servers.saturating_mul(2).saturating_add(minis);
     lay_out(s, &["n", "levels"], (nodes, dcell::cables(n, levels)), || {
         dcell::build(n, levels, host, uplink)
+    })
+}
+
+fn read_dragonfly(s: &mut Section) -> Option<Topology> {
+    let switches = s.get(
+        key("switches_per_group", "Number of switches of a group (a); each pair has a cable.")
+            .range("1", "1000"),
+    );
+    let hosts =
+        s.get(key("hosts_per_switch", "Number of hosts of a switch (p).").range("1", "1000"));
+    let global = s.get(
+        key("global_cables", "Number of cables of a switch to other groups (h).")
+            .range("1", "1000"),
+    );
+    let one = Dragonfly { groups: 2, switches, hosts, global };
+    let most = u32::try_from(one.most_groups()).unwrap_or(u32::MAX);
+    let groups = s.get(
+        key("groups", "Number of groups (g), at most a h + 1.")
+            .computed("a h + 1", most)
+            .range("2", "1000001"),
+    );
+    let (host, local) = (read_host_cable(s), read_uplink_cable(s));
+    let delay = s.get(
+        key("global_delay", "Delay of a cable between groups.")
+            .computed("uplink_delay", local.delay)
+            .range("0 s", "1 s"),
+    );
+    s.demand(groups <= most, &["groups", "switches_per_group", "global_cables"], || {
+        format!("is more than a h + 1 = {most}: not all pairs of groups would have a cable")
+    });
+    let names = ["groups", "switches_per_group", "hosts_per_switch", "global_cables"];
+    if !s.good(&names) {
+        return None;
+    }
+    let of = Dragonfly { groups, ..one };
+    lay_out(s, &names, (of.nodes(), of.cables()), || {
+        of.build(host, local, CableConfig { rate: local.rate, delay })
     })
 }
 

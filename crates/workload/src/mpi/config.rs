@@ -29,10 +29,17 @@ pub struct MpiConfig {
     pub send_overhead: Span,
     /// Processor time of the receiver for each message of the program, after its arrival.
     pub receive_overhead: Span,
+    /// Time of the processor or proxy thread of a rank for each message of a collective call that
+    /// crosses the network: before the message leaves, and after it has arrived. Messages of a rank
+    /// wait for each other.
+    pub chunk_overhead: Span,
     /// Latency of a message between two ranks on one host.
     pub local_latency: Span,
-    /// Memory bandwidth for messages between two ranks on one host.
+    /// Rate of messages between two ranks on one host.
     pub local_rate: Rate,
+    /// Whether each rank has one port of this rate to a switch inside its host, in each direction;
+    /// otherwise each pair of ranks has a path of its own.
+    pub local_switch: bool,
     /// Bytes of a full frame without link framing, if messages are sent as [parcels](crate::Parcel)
     /// of Ethernet frames on a lossless network; `None`: messages use TCP connections.
     pub frame: Option<u16>,

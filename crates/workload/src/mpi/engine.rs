@@ -1,5 +1,6 @@
 //! Transfer of MPI messages: eager or with rendezvous, over the network or through memory.
 
+use super::config::MpiConfig;
 use super::matching::{Message, Of, Request, Wanted, is_own};
 use super::replay::Mpi;
 use crate::protocol::{Action, Parcel};
@@ -30,14 +31,67 @@ fn part_of(tag: u64) -> (u32, Part) {
     ((tag >> 2) as u32, part)
 }
 
+/// Returns the ranks from which and to which a part of a message goes.
+fn ends_of(message: &Message, part: Part) -> (u32, u32) {
+    match part {
+        Part::Clear => (message.to, message.from),
+        Part::Eager | Part::Ask | Part::Data => (message.from, message.to),
+    }
+}
+
+/// Place of the stage of a message in the token of a wake-up, and the stages: it arrives through
+/// memory, it leaves after the time of a proxy, or the receiver's proxy has taken it in.
+const STAGE_SHIFT: u32 = 60;
+const ARRIVES: u64 = 0;
+const LEAVES: u64 = 1;
+const TAKEN_IN: u64 = 2;
+/// Number of bits of a rank in the token of a wake-up.
+const RANK_BITS: u32 = 24;
+const _: () = assert!(MpiConfig::MOST_RANKS <= 1 << RANK_BITS);
+
 impl Mpi {
     /// Schedules the end of the computation of a node of a rank for the time `at`.
     pub(super) fn wake_node(&mut self, at: Time, (rank, node): (u32, u32), out: &mut Vec<Action>) {
         self.pending += 1;
-        // a program has fewer than 2^31 ranks
-        out.push(Action::Wake { at, token: (u64::from(rank) << 32 | u64::from(node)) << 1 });
+        let r = &mut self.ranks[rank as usize];
+        let is_last = !r.source.is_graph() && r.task(node).blocking;
+        let number = if is_last { 0 } else { u64::from(node) + 1 };
+        out.push(Action::Wake { at, token: (number << RANK_BITS | u64::from(rank)) << 1 });
     }
 
+    /// Schedules a wake-up for a message; `tag` identifies message and part, see [`tag_of`].
+    fn wake_message(&mut self, at: Time, stage: u64, tag: u64, out: &mut Vec<Action>) {
+        self.pending += 1;
+        out.push(Action::Wake { at, token: stage << STAGE_SHIFT | tag << 1 | 1 });
+    }
+
+    /// Returns the time at which the proxy of a rank has handled a message that it gets now.
+    fn proxy_time(&mut self, now: Time, rank: u32) -> Time {
+        let proxy = &mut self.ranks[rank as usize].proxy_until;
+        *proxy = now.max(*proxy) + self.config.chunk_overhead;
+        *proxy
+    }
+
+    /// Returns the time at which a message arrives at another rank of the same host.
+    fn inside(&mut self, now: Time, (from, to): (u32, u32), payload: u64) -> Time {
+        let (latency, rate) = (self.config.local_latency, self.config.local_rate);
+        let copied = rate.time_for(payload);
+        if !self.config.local_switch || from == to {
+            return now + latency + copied;
+        }
+        let sender = &mut self.ranks[from as usize].port_until;
+        let begins = now.max(sender.0);
+        sender.0 = begins + copied;
+        let receiver = &mut self.ranks[to as usize].port_until;
+        // the first byte reaches the receiver's port after the latency
+        receiver.1 = (begins + latency).max(receiver.1) + copied;
+        receiver.1
+    }
+
+    /// Handles a wake-up: a message through memory has arrived, or a computation has ended. The
+    /// token of the latter has the number of the rank and, above it, that of the node plus 1; 0
+    /// stands for the record at which a sequence has stopped. So the order of wake-ups at one time
+    /// does not depend on the number of records before.
     pub(super) fn woken(
         &mut self,
         now: Time,
@@ -45,9 +99,20 @@ impl Mpi {
         out: &mut Vec<Action>,
     ) -> Result<(), String> {
         if token & 1 == 1 {
-            return self.arrived(now, token >> 1, out);
+            let tag = (token & ((1 << STAGE_SHIFT) - 1)) >> 1;
+            let (slot, part) = part_of(tag);
+            match token >> STAGE_SHIFT {
+                LEAVES => self.depart(now, slot, part, out),
+                TAKEN_IN => self.complete_message(now, slot, out),
+                _ => return self.arrived(now, tag, out),
+            }
+            return Ok(());
         }
-        let (rank, node) = ((token >> 33) as u32, (token >> 1) as u32);
+        let rank = (token >> 1 & ((1 << RANK_BITS) - 1)) as u32;
+        let node = match (token >> (RANK_BITS + 1)).checked_sub(1) {
+            Some(node) => node as u32,
+            None => *self.ranks[rank as usize].tasks.keys().next_back().expect("it has stopped"),
+        };
         self.computed(now, (rank, node), out)
     }
 
@@ -138,8 +203,19 @@ impl Mpi {
         Ok(())
     }
 
-    /// Completes a message that is matched with a receive and has arrived completely.
+    /// Handles a message that is matched with a receive and has arrived completely.
     fn received(&mut self, now: Time, slot: u32, out: &mut Vec<Action>) {
+        let Message { from, to, communicator, .. } = *self.messages.get(slot);
+        let crosses = self.config.hosts[from as usize] != self.config.hosts[to as usize];
+        if crosses && self.config.chunk_overhead > Span::ZERO && !is_own(communicator) {
+            let at = self.proxy_time(now, to);
+            self.wake_message(at, TAKEN_IN, tag_of(slot, Part::Data), out);
+        } else {
+            self.complete_message(now, slot, out);
+        }
+    }
+
+    fn complete_message(&mut self, now: Time, slot: u32, out: &mut Vec<Action>) {
         let m = self.messages.remove(slot);
         let [from, to] = [m.from, m.to].map(|rank| self.config.hosts[rank as usize]);
         out.push(Action::MpiMessage(Box::new(MpiMessage {
@@ -191,26 +267,38 @@ impl Mpi {
     /// Sends a part of a message over the network, or through memory on one host.
     fn put(&mut self, now: Time, slot: u32, part: Part, out: &mut Vec<Action>) {
         let message = *self.messages.get(slot);
-        let (from, to) = match part {
-            Part::Clear => (message.to, message.from),
-            Part::Eager | Part::Ask | Part::Data => (message.from, message.to),
-        };
+        let (from, to) = ends_of(&message, part);
+        let overhead = self.config.chunk_overhead;
+        let crosses = self.config.hosts[from as usize] != self.config.hosts[to as usize];
+        let is_first = matches!(part, Part::Eager | Part::Ask);
+        if is_first && crosses && overhead > Span::ZERO && !is_own(message.communicator) {
+            let at = self.proxy_time(now, from);
+            self.wake_message(at, LEAVES, tag_of(slot, part), out);
+            return;
+        }
+        self.depart(now, slot, part, out);
+    }
+
+    /// Sends a part of a message that needs no more time of a proxy.
+    fn depart(&mut self, now: Time, slot: u32, part: Part, out: &mut Vec<Action>) {
+        let message = *self.messages.get(slot);
+        let (from, to) = ends_of(&message, part);
         let payload = match part {
             Part::Eager | Part::Data => message.bytes,
             Part::Ask | Part::Clear => 0,
         };
-        self.pending += 1;
         let tag = tag_of(slot, part);
         let [a, b] = [from, to].map(|rank| self.config.hosts[rank as usize]);
         if a == b {
-            let copied = self.config.local_rate.time_for(payload);
-            let arrives = now + self.config.local_latency + copied;
+            let arrives = self.inside(now, (from, to), payload);
             // at least a picosecond after the message before it, to keep the order of sending
             let last = self.local.entry((from, to)).or_insert(Time::ZERO);
             *last = arrives.max(*last + Span(1));
-            out.push(Action::Wake { at: *last, token: tag << 1 | 1 });
+            let at = *last;
+            self.wake_message(at, ARRIVES, tag, out);
             return;
         }
+        self.pending += 1;
         if let Some(frame) = self.config.frame {
             let bytes = payload + u64::from(self.config.envelope);
             let class = self.config.class;

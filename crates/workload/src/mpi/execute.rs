@@ -7,13 +7,13 @@
 
 use super::collective::{Call, Seat, Teams};
 use super::groups::Member;
-use super::matching::{Of, Request, Wanted, communicator};
+use super::matching::{Of, Request, Wanted, communicator, parts_of};
 use super::rank::{Doing, Follower, Lanes, Meeting, Task};
 use super::record::{Node, Record, Which};
 use super::replay::Mpi;
 use crate::protocol::Action;
 use eastwest_types::name::Name;
-use eastwest_types::{Activity, MpiRank, MpiState, Span, Time};
+use eastwest_types::{Activity, MpiCollective, MpiRank, MpiState, Span, Time};
 use std::cmp::Reverse;
 
 /// Largest number of nodes of all graphs of a program: all of them are in memory until they end.
@@ -97,9 +97,11 @@ impl Mpi {
             activity: Activity::Compute,
             call: "init",
             since: Time::ZERO,
+            counted: false,
         };
         r.tasks.insert(number, task);
         self.graph_nodes += u64::from(!in_sequence);
+        r.iteration.nodes += u64::from(!in_sequence && !blocking);
         if self.graph_nodes > MOST_GRAPH_NODES {
             return Err(format!(
                 "the program has more than {MOST_GRAPH_NODES} nodes in graphs, which is the maximum"
@@ -271,6 +273,12 @@ impl Mpi {
             out.push(Action::MpiState(MpiState { rank, activity, call, began, ended: now }));
         }
         r.blocking -= u32::from(task.blocking);
+        if task.counted {
+            r.iteration.change(now, activity, false);
+        }
+        if r.source.is_graph() && task.blocking {
+            out.push(Action::MpiIteration(Box::new(r.iteration.end(rank, now))));
+        }
         self.graph_nodes -= u64::from(r.source.is_graph());
         r.released.extend(task.occupied);
         if let Some(request) = task.request {
@@ -282,6 +290,9 @@ impl Mpi {
     fn end_rank(&mut self, now: Time, rank: u32, out: &mut Vec<Action>) {
         let r = &mut self.ranks[rank as usize];
         r.through = true;
+        if r.iteration.nodes > 0 {
+            out.push(Action::MpiIteration(Box::new(r.iteration.end(rank, now))));
+        }
         self.through += 1;
         out.push(Action::MpiRank(Box::new(MpiRank {
             rank,
@@ -397,7 +408,9 @@ impl Mpi {
         out: &mut Vec<Action>,
     ) {
         if span > Span::ZERO {
-            let task = self.ranks[rank as usize].task(node);
+            let r = &mut self.ranks[rank as usize];
+            r.count(now, node, activity);
+            let task = r.task(node);
             task.begin(now, activity, call);
             task.doing = Doing::Busy;
             self.wake_node(now + span, (rank, node), out);
@@ -479,7 +492,9 @@ impl Mpi {
         call: Box<Call>,
     ) -> Result<(), String> {
         let (kind, root) = (call.kind, call.root);
-        let task = self.ranks[rank as usize].task(node);
+        let r = &mut self.ranks[rank as usize];
+        r.count(now, node, Activity::Collective);
+        let task = r.task(node);
         let (group, number) = (task.group, task.collective);
         task.begin(now, Activity::Collective, kind.name());
         if self.config.algorithms.uses_hosts() && !self.teams.contains_key(&group) {
@@ -487,11 +502,25 @@ impl Mpi {
             let teams = Teams::of(hosts.map(|rank| self.config.hosts[rank as usize]));
             self.teams.insert(group, teams);
         }
-        let lanes = self.config.algorithms.lanes(&call, self.size(group));
+        let ranks = self.size(group);
+        let lanes = self.config.algorithms.lanes(&call, ranks);
+        let bus_bytes = call.bus_bytes(ranks);
         let task = self.ranks[rank as usize].task(node);
         task.doing = Doing::Collective { call, lanes: Lanes::new(lanes) };
-        let meeting = Meeting { kind, root, first: rank, lanes, left: 0 };
-        let there = *self.meetings.entry(communicator(group, number)).or_insert(meeting);
+        let meeting = Meeting {
+            kind,
+            root,
+            first: rank,
+            lanes,
+            bus_bytes,
+            entered: now,
+            complete: now,
+            last: rank,
+            left: 0,
+        };
+        let there = self.meetings.entry(communicator(group, number)).or_insert(meeting);
+        (there.complete, there.last) = (now, rank);
+        let there = *there;
         if (there.kind, there.root, there.lanes) == (kind, root, lanes) {
             return Ok(());
         }
@@ -550,7 +579,7 @@ impl Mpi {
                     continue;
                 }
                 let flops = call.flops;
-                self.leave(within, ranks);
+                self.leave(now, within, ranks, out);
                 let span = self.computing(flops);
                 if span > Span::ZERO {
                     self.ranks[rank as usize].task(node).doing = Doing::Busy;
@@ -585,13 +614,26 @@ impl Mpi {
     }
 
     /// Counts a rank that has left a collective call of `ranks` ranks.
-    fn leave(&mut self, within: u64, ranks: u32) {
-        if let Some(meeting) = self.meetings.get_mut(&within) {
-            meeting.left += 1;
-            if meeting.left == ranks {
-                self.meetings.remove(&within);
-            }
+    fn leave(&mut self, now: Time, within: u64, ranks: u32, out: &mut Vec<Action>) {
+        let meeting = self.meetings.get_mut(&within).expect("the rank has entered it");
+        meeting.left += 1;
+        if meeting.left < ranks {
+            return;
         }
+        let Meeting { kind, bus_bytes, entered, complete, last, .. } = *meeting;
+        self.meetings.remove(&within);
+        let (group, number) = parts_of(within);
+        out.push(Action::MpiCollective(Box::new(MpiCollective {
+            group,
+            number,
+            call: kind.name(),
+            ranks,
+            bus_bytes,
+            entered,
+            complete,
+            last,
+            ended: now,
+        })));
     }
 
     /// Marks a request as complete; a node continues if this was the last request for which it

@@ -62,10 +62,15 @@ pub(super) fn communicator(group: u32, collective: u32) -> u64 {
     u64::from(group) << 32 | u64::from(collective)
 }
 
+/// Returns the group and the number of the collective call of a communicator.
+pub(super) fn parts_of(communicator: u64) -> (u32, u32) {
+    ((communicator >> 32) as u32, communicator as u32)
+}
+
 /// Returns whether the messages of a communicator are the program's own sends and receives; if not,
 /// they are those of a collective call.
 pub(super) fn is_own(communicator: u64) -> bool {
-    communicator & 0xffff_ffff == 0
+    parts_of(communicator).1 == 0
 }
 
 /// Properties of the messages that a receive accepts: communicator, source, tag, size.

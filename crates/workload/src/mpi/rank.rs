@@ -5,7 +5,7 @@ use super::matching::{Posted, Unexpected};
 use super::record::Record;
 use super::trace::Source;
 use eastwest_types::name::Name;
-use eastwest_types::{Activity, Span, Time};
+use eastwest_types::{Activity, MpiIteration, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -119,6 +119,8 @@ pub(super) struct Task {
     pub(super) call: Name,
     /// Time at which the present activity began.
     pub(super) since: Time,
+    /// Whether the node counts in the iteration of its rank, as computation or as communication.
+    pub(super) counted: bool,
 }
 
 impl Task {
@@ -130,6 +132,48 @@ impl Task {
     /// Starts an activity of the rank in the node at the time `now`.
     pub(super) fn begin(&mut self, now: Time, activity: Activity, call: Name) {
         (self.activity, self.call, self.since) = (activity, call, now);
+    }
+}
+
+/// Iteration of a rank with a graph, and how much of it is computation or communication.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Iteration {
+    pub(super) number: u32,
+    pub(super) began: Time,
+    /// Number of nodes of the iteration that have been read.
+    pub(super) nodes: u64,
+    pub(super) computed: Span,
+    pub(super) exposed: Span,
+    /// Number of nodes that compute now, and number of collective calls in progress.
+    computing: u32,
+    communicating: u32,
+    /// Time of the last change of these numbers.
+    since: Time,
+}
+
+impl Iteration {
+    /// Counts a node that starts (`more`) or ends an activity at the time `now`.
+    pub(super) fn change(&mut self, now: Time, activity: Activity, more: bool) {
+        let passed = now.since(self.since);
+        self.since = now;
+        if self.computing > 0 {
+            self.computed += passed;
+        } else if self.communicating > 0 {
+            self.exposed += passed;
+        }
+        let count = match activity {
+            Activity::Compute => &mut self.computing,
+            Activity::Collective => &mut self.communicating,
+            _ => return,
+        };
+        *count = if more { *count + 1 } else { *count - 1 };
+    }
+
+    /// Ends the iteration of a rank at the time `now`, and begins the next one.
+    pub(super) fn end(&mut self, rank: u32, now: Time) -> MpiIteration {
+        let Iteration { number, began, computed, exposed, .. } = *self;
+        *self = Iteration { number: number + 1, began: now, since: now, ..Iteration::default() };
+        MpiIteration { rank, number, began, ended: now, computed, exposed }
     }
 }
 
@@ -169,6 +213,12 @@ pub(super) struct Rank {
     pub(super) unexpected: Unexpected,
     /// Number of collective calls that the rank has read, by group.
     pub(super) collectives: BTreeMap<u32, u32>,
+    pub(super) iteration: Iteration,
+    /// Time until which the rank's proxy handles messages.
+    pub(super) proxy_until: Time,
+    /// Times until which messages leave and enter through the rank's port to the switch inside its
+    /// host.
+    pub(super) port_until: (Time, Time),
     pub(super) spent: [Span; Activity::ALL.len()],
     pub(super) sent: (u64, u64),
     pub(super) sent_in_collectives: (u64, u64),
@@ -183,6 +233,12 @@ pub(super) struct Meeting {
     pub(super) first: u32,
     /// Number of lanes of the call.
     pub(super) lanes: u32,
+    /// Bytes for the bus bandwidth, from the first rank's arguments.
+    pub(super) bus_bytes: Option<u64>,
+    /// Times at which the first and the last rank so far entered the call, and the latter rank.
+    pub(super) entered: Time,
+    pub(super) complete: Time,
+    pub(super) last: u32,
     /// Number of ranks that have left the call.
     pub(super) left: u32,
 }
@@ -204,9 +260,20 @@ impl Rank {
             posted: Posted::new(),
             unexpected: Unexpected::new(),
             collectives: BTreeMap::new(),
+            iteration: Iteration::default(),
+            proxy_until: Time::ZERO,
+            port_until: (Time::ZERO, Time::ZERO),
             spent: [Span::ZERO; Activity::ALL.len()],
             sent: (0, 0),
             sent_in_collectives: (0, 0),
+        }
+    }
+
+    /// Counts a node that starts an activity in the iteration of a graph.
+    pub(super) fn count(&mut self, now: Time, node: u32, activity: Activity) {
+        if self.source.is_graph() && matches!(activity, Activity::Compute | Activity::Collective) {
+            self.iteration.change(now, activity, true);
+            self.task(node).counted = true;
         }
     }
 

@@ -365,7 +365,7 @@ pub fn parse_to_copy(
     ranks: u32,
     element: u64,
 ) -> Result<Option<(u32, Record)>, Fault> {
-    let text = str::from_utf8(line).unwrap_or_default();
+    let text = std::str::from_utf8(line).unwrap_or_default();
     let mut words = text.split_ascii_whitespace();
     let first = words.next().filter(|first| !first.starts_with('#'));
     if let Some(first) = first

@@ -59,6 +59,8 @@ pub(super) fn config(program: Program) -> MpiConfig {
         receive_overhead: Span::ZERO,
         local_latency: MpiConfig::LOCAL_LATENCY,
         local_rate: MpiConfig::LOCAL_RATE,
+        local_switch: false,
+        chunk_overhead: Span::ZERO,
         frame: None,
         algorithms: Algorithms::default(),
         records: 0,
@@ -619,6 +621,73 @@ fn a_waitall_in_a_graph_separates_the_nodes_before_it_from_those_after_it() {
 }
 
 #[test]
+fn an_iteration_has_computation_and_exposed_communication() {
+    // the allreduce of 50 µs starts at 100 µs, beside a computation of 20 µs; the second iteration
+    // only computes
+    let graph = "graph; compute 1e5 after; iallreduce 8 0 after 0 on 1; compute 2e4 after 0; \
+                 waitall; compute 1e5 after";
+    let run = run("iterations", &[graph; 2]);
+    let rows: Vec<_> = run.iterations.iter().filter(|row| row.rank == 1).collect();
+    let us = |span: Span| (span.as_secs_f64() * 1e6).round();
+    let shown = rows
+        .iter()
+        .map(|row| (row.number, row.began, row.ended, us(row.computed), us(row.exposed)));
+    let expected = [(0, at(0.0), at(150.0), 120.0, 30.0), (1, at(150.0), at(250.0), 100.0, 0.0)];
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    let [call] = run.collectives[..] else { panic!("one call: {:?}", run.collectives) };
+    // doubles: 64 bytes, 2 (n - 1) / n of them for two ranks
+    assert_eq!((call.group, call.number, call.ranks, call.bus_bytes), (0, 1, 2, Some(64)));
+    assert_eq!((call.entered, call.complete, call.ended), (at(100.0), at(100.0), at(150.0)));
+}
+
+#[test]
+fn bus_bandwidth_counts_the_time_after_the_last_rank_has_entered() {
+    let run = run("late", &["bcast 1000 0 6", "compute 2e5; bcast 1000 0 6"]);
+    let [call] = run.collectives[..] else { panic!("one call: {:?}", run.collectives) };
+    assert_eq!((call.entered, call.complete, call.last), (at(0.0), at(200.0), 1));
+    assert_eq!(call.bus_bytes, Some(1000));
+}
+
+#[test]
+fn messages_wait_for_the_ports_of_a_switch_inside_their_host() {
+    // four ranks of one host send 10 kB to each other: 1 µs each at 10 GB/s, latency 2 µs
+    let calls = "alltoall 1250 1250 0 0";
+    let folder = Folder::new("inside");
+    let of = |local_switch| {
+        let config = config(folder.program(&[calls; 4]));
+        let algorithms = Algorithms { alltoall: AlltoallBy::Linear, ..config.algorithms };
+        let inside = MpiConfig {
+            hosts: vec![HostId(0); 4],
+            local_latency: Span::from_us(2),
+            local_rate: eastwest_types::Rate::gbit(80),
+            local_switch,
+            algorithms,
+            ..config
+        };
+        play(inside).ended
+    };
+    assert_eq!(of(false), at(3.0), "all pairs at once");
+    assert_eq!(of(true), at(5.0), "three messages leave one after the other");
+}
+
+#[test]
+fn a_proxy_takes_time_for_each_message_between_hosts() {
+    let folder = Folder::new("proxy");
+    let of = |call: &str, overhead| {
+        let calls = format!("{call}; finalize");
+        let config = config(folder.program(&[&calls, &calls, &calls, &calls]));
+        let algorithms = Algorithms { alltoall: AlltoallBy::Linear, ..config.algorithms };
+        let chunk_overhead = Span::from_us(overhead);
+        play(MpiConfig { chunk_overhead, algorithms, ..config }).ended
+    };
+    // two rounds of 50 µs; in each, a rank sends one message and receives one
+    assert_eq!(of("allreduce 8 0", 0), at(100.0));
+    assert_eq!(of("allreduce 8 0", 10), at(140.0));
+    // three messages leave at 10, 20, 30 µs, and those of the others are taken in at 70 to 90 µs
+    assert_eq!(of("alltoall 8 8", 10), at(90.0));
+}
+
+#[test]
 fn a_pipeline_without_delay_takes_as_long_as_its_schedule() {
     use super::training::TrainingConfig;
     // On a network without transmission times (50 µs for each message, 200 µs with rendezvous), a
@@ -637,11 +706,12 @@ fn a_pipeline_without_delay_takes_as_long_as_its_schedule() {
         activation_bytes: 2,
         gradient_bytes: 2,
         bucket: None,
+        measured: Vec::new(),
     };
     for (stages, batches) in [(1, 4), (2, 4), (4, 8), (4, 2)] {
         let of = training(stages, batches);
-        let pass = 3.0 * of.forward_flops() * f64::from(of.layers / stages) / 1e9;
-        let program = Program::Training(of);
+        let pass = 3.0 * of.flops(0).0 * f64::from(of.layers / stages) / 1e9;
+        let program = Program::Training(of.clone());
         let run = play(MpiConfig { groups: of.groups(), ..config(program) });
         assert_eq!(run.failed, None);
         let ideal = pass * f64::from(batches + stages - 1);

@@ -124,7 +124,7 @@ impl Program {
                 Source::File(Lines { merged: true, ..Lines::new(file, rank, ranks) })
             }
             Program::Cg(config) => Source::Cg(Cg::new(*config, rank)),
-            Program::Training(config) => Source::Training(Training::new(*config, rank)),
+            Program::Training(config) => Source::Training(Training::new(config.clone(), rank)),
         }
     }
 }

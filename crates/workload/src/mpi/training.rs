@@ -34,8 +34,19 @@ const COMPUTATION: u16 = 0;
 const TENSOR_STREAM: u16 = 1;
 const DATA_STREAM: u16 = 2;
 
-/// Size of a training job.
+/// Measured computation of consecutive layers.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LayerFlops {
+    /// Number of layers.
+    pub count: u32,
+    /// Operations of the forward pass of a micro-batch through one of these layers on one rank.
+    pub forward: f64,
+    /// Operations of the backward pass.
+    pub backward: f64,
+}
+
+/// Size of a training job.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TrainingConfig {
     /// Number of copies of the model, each of which trains with other data.
     pub data: u32,
@@ -62,6 +73,8 @@ pub struct TrainingConfig {
     /// Bytes of gradients after which an allreduce starts; `None`: all gradients after the backward
     /// pass, without overlap.
     pub bucket: Option<u64>,
+    /// Computation of the layers from the first to the last; empty: computed from the sizes.
+    pub measured: Vec<LayerFlops>,
 }
 
 impl TrainingConfig {
@@ -73,7 +86,7 @@ impl TrainingConfig {
     /// Returns the number of nodes of all ranks.
     pub fn records(&self) -> u64 {
         let of_stage = |stage: u32| {
-            let mut one = Training::new(*self, self.tensor * self.data * stage);
+            let mut one = Training::new(self.clone(), self.tensor * self.data * stage);
             one.iteration();
             one.made.len() as u64
         };
@@ -99,9 +112,23 @@ impl TrainingConfig {
         groups
     }
 
+    /// Returns the floating-point operations of the forward and the backward pass of a micro-batch
+    /// through the layer with this number on one rank.
+    pub fn flops(&self, layer: u32) -> (f64, f64) {
+        let mut before = 0;
+        let measured = self.measured.iter().find(|layers| {
+            before += layers.count;
+            layer < before
+        });
+        match measured {
+            Some(LayerFlops { forward, backward, .. }) => (*forward, *backward),
+            None => (self.forward_flops(), 2.0 * self.forward_flops()),
+        }
+    }
+
     /// Returns the floating-point operations of the forward pass of a micro-batch through one layer
-    /// on one rank.
-    pub fn forward_flops(&self) -> f64 {
+    /// on one rank, from the sizes of the model.
+    fn forward_flops(&self) -> f64 {
         let [b, s, h] = [self.micro_batch, self.sequence, self.hidden].map(|n| n as f64);
         (24.0 * b * s * h * h + 4.0 * b * s * s * h) / f64::from(self.tensor)
     }
@@ -180,8 +207,10 @@ impl Training {
         let layer_of = self.config.tensor * self.config.data;
         let tag = 2 * i64::from(batch);
         let input = (stage > 0).then(|| self.receive(self.rank - layer_of, tag));
-        for layer in 0..self.config.layers / self.config.pipeline {
-            self.layer(self.config.forward_flops(), input.filter(|_| layer == 0));
+        let layers = self.config.layers / self.config.pipeline;
+        for layer in 0..layers {
+            let (flops, _) = self.config.flops(stage * layers + layer);
+            self.layer(flops, input.filter(|_| layer == 0));
         }
         if stage + 1 < self.config.pipeline {
             self.send(self.rank + layer_of, tag, bytes);
@@ -197,7 +226,8 @@ impl Training {
         let layers = self.config.layers / self.config.pipeline;
         let is_last_batch = batch + 1 == self.config.micro_batches;
         for layer in 0..layers {
-            self.layer(2.0 * self.config.forward_flops(), input.filter(|_| layer == 0));
+            let (_, flops) = self.config.flops((stage + 1) * layers - 1 - layer);
+            self.layer(flops, input.filter(|_| layer == 0));
             if is_last_batch && self.config.data > 1 {
                 self.collected += self.config.gradients();
                 let is_full = self.config.bucket.is_some_and(|bucket| self.collected >= bucket);
@@ -272,11 +302,12 @@ mod tests {
             activation_bytes: 2,
             gradient_bytes: 2,
             bucket: Some(25 << 20),
+            measured: Vec::new(),
         }
     }
 
-    fn nodes(config: TrainingConfig, rank: u32) -> Vec<Node> {
-        let mut training = Training::new(config, rank);
+    fn nodes(config: &TrainingConfig, rank: u32) -> Vec<Node> {
+        let mut training = Training::new(config.clone(), rank);
         std::iter::from_fn(|| training.next()).collect()
     }
 
@@ -287,7 +318,7 @@ mod tests {
         assert_eq!(one.forward_flops(), 25_769_803_776.0 + 2_147_483_648.0);
         assert_eq!(one.gradients(), 12 * 1024 * 1024 * 2);
         assert_eq!(one.activations(), 2 * 512 * 1024 * 2);
-        let flops: f64 = nodes(one, 0)
+        let flops: f64 = nodes(&one, 0)
             .iter()
             .map(|node| match node.record {
                 Record::Compute { flops } => flops,
@@ -300,6 +331,27 @@ mod tests {
     }
 
     #[test]
+    fn measured_layers_replace_the_formula_from_the_first_to_the_last() {
+        let layers = |count, forward| LayerFlops { count, forward, backward: 3.0 * forward };
+        let config = TrainingConfig {
+            measured: vec![layers(3, 1.0), layers(5, 100.0)],
+            iterations: 1,
+            micro_batches: 1,
+            ..config(1, 1, 2)
+        };
+        // each pass is divided into two halves
+        let flops = |rank| {
+            let nodes = nodes(&config, rank).into_iter().filter_map(|node| match node.record {
+                Record::Compute { flops } => Some(2.0 * flops),
+                _ => None,
+            });
+            nodes.step_by(2).collect::<Vec<f64>>()
+        };
+        assert_eq!(flops(0), [1.0, 1.0, 1.0, 100.0, 300.0, 3.0, 3.0, 3.0]);
+        assert_eq!(flops(1), [100.0, 100.0, 100.0, 100.0, 300.0, 300.0, 300.0, 300.0]);
+    }
+
+    #[test]
     fn every_send_has_its_receive_and_all_ranks_of_a_group_make_the_same_calls() {
         for (data, tensor, pipeline) in [(2, 1, 1), (1, 2, 1), (1, 1, 4), (2, 2, 2), (3, 4, 8)] {
             let config = config(data, tensor, pipeline);
@@ -309,7 +361,7 @@ mod tests {
             let mut count = 0;
             for rank in 0..config.ranks() {
                 let mut of_group: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-                for (number, node) in nodes(config, rank).into_iter().enumerate() {
+                for (number, node) in nodes(&config, rank).into_iter().enumerate() {
                     count += 1;
                     assert!(node.needs.iter().all(|need| (need.node as usize) < number));
                     match node.record {
@@ -343,7 +395,7 @@ mod tests {
     fn gradients_wait_in_buckets_for_an_allreduce() {
         let sizes = |bucket| {
             let config = TrainingConfig { bucket, iterations: 1, ..config(2, 1, 1) };
-            let sizes = nodes(config, 0).into_iter().filter_map(|node| match node.record {
+            let sizes = nodes(&config, 0).into_iter().filter_map(|node| match node.record {
                 Record::Collective { call, .. } => Some(call.size >> 20),
                 _ => None,
             });

@@ -149,8 +149,8 @@ class _Rank:
         self.sends: dict[int, tuple[int, int, int]] = {}
         #: Receives that are not complete yet.
         self.receives = 0
-        #: Non-blocking collectives that are not complete yet, in the order of their beginnings: name
-        #: of the call and number of the group, by the number of their request.
+        #: Non-blocking collectives that are not complete yet, in the order of their beginnings:
+        #: name of the call and number of the group, by the number of their request.
         self.collectives: dict[int, tuple[str, int]] = {}
         #: Those of them that the current MPI call has completed, in the same order.
         self.completed: set[int] = set()
@@ -383,8 +383,7 @@ class _Reading:
         elif kind == "NonBlockingCollectiveRequest":
             self._begin(rank, r, event)
         elif kind == "NonBlockingCollectiveComplete":
-            if event.request_id in r.collectives:
-                r.completed.add(event.request_id)
+            r.completed |= {event.request_id} & r.collectives.keys()
         else:
             return False
         return True
@@ -470,8 +469,8 @@ class _Reading:
     def _collective(self, rank: int, made: _Operation, prefix: str) -> tuple[str, int] | None:
         """Write a collective, with ``prefix`` before its name; return its name and group.
 
-        None: it was not written, and the reason is reported. Raises ``InputError`` if this changes the meaning, unless
-        ``lossy``.
+        None: it was not written, and the reason is reported. Raises ``InputError`` if this changes
+        the meaning, unless ``lossy``.
         """
         call = _COLLECTIVES.get(made.call)
         shown = clean(made.call, 40).lower()

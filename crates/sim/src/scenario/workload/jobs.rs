@@ -45,7 +45,7 @@ const SHIPPED: [Shipped; 3] = [
         file: "swim/FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
         nodes: 600,
     },
-    Shipped { name: "fb-2010", file: "swim/FB-2010_samples_24_times_1hr_0.tsv", nodes: 3000 },
+    Shipped { name: "fb-2010", file: "swim/FB-2010_samples_24_times_1hr_0.tsv.gz", nodes: 3000 },
 ];
 
 /// Reads the jobs of a MapReduce workload, from its tables and its trace. Returns each job and the

@@ -168,6 +168,8 @@ pub(super) struct Settings {
     receive_overhead: Span,
     local_latency: Span,
     local_rate: Rate,
+    local_switch: bool,
+    chunk_overhead: Span,
     frame: Option<u16>,
     algorithms: Algorithms,
     pub(super) records: u64,
@@ -254,6 +256,23 @@ pub(super) fn settings(
             .value(ByteRate(MpiConfig::LOCAL_RATE))
             .range("1 MB/s", "10000 GB/s"),
     );
+    let local_switch = s.get(
+        key(
+            "local_switch",
+            "Whether the ranks of a host have one port of local_rate each, to a switch inside the \
+             host; otherwise each pair of ranks has a path of its own.",
+        )
+        .default("false"),
+    );
+    let chunk_overhead = s.get(
+        key(
+            "chunk_overhead",
+            "Time of a rank's proxy for each message of a collective call between hosts, before it \
+             leaves and after it has arrived.",
+        )
+        .default("0 s")
+        .range("0 s", "1 s"),
+    );
     let frame = frame(s, ground, transport);
     let algorithms =
         s.table("collectives", "Algorithms of collective calls.", |s| algorithms(s, ground, files));
@@ -269,6 +288,8 @@ pub(super) fn settings(
         receive_overhead,
         local_latency,
         local_rate: local_rate.0,
+        local_switch,
+        chunk_overhead,
         frame,
         algorithms,
         records: 0,
@@ -624,6 +645,8 @@ pub(super) fn finish(
             receive_overhead: settings.receive_overhead,
             local_latency: settings.local_latency,
             local_rate: settings.local_rate,
+            local_switch: settings.local_switch,
+            chunk_overhead: settings.chunk_overhead,
             frame: settings.frame,
             algorithms: settings.algorithms,
             records: settings.records,

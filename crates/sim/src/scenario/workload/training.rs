@@ -6,8 +6,8 @@ use crate::scenario::files::Files;
 use crate::stream_transports::Transport;
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
-use eastwest_types::ClassId;
-use eastwest_workload::mpi::training::TrainingConfig;
+use eastwest_types::{ClassId, Span};
+use eastwest_workload::mpi::training::{LayerFlops, TrainingConfig};
 use eastwest_workload::mpi::{MpiConfig, Program};
 
 /// Peak rate of an accelerator by default: 312·10¹² operations per second, the value of NVIDIA's A100
@@ -18,6 +18,8 @@ const PEAK_FLOPS_PER_S: f64 = 312e12;
 const ACHIEVED_SHARE: f64 = 0.45;
 /// Bytes of a bucket of gradients by default: 25 MiB, the value of PyTorch (`bucket_cap_mb`).
 const BUCKET: Bytes = Bytes(25 << 20);
+/// Largest number of entries for measured layers.
+const MOST_LAYER_TABLES: usize = 1000;
 /// Largest number of nodes of all ranks in one iteration: they are in memory at the same time.
 const MOST_NODES: u64 = 20_000_000;
 
@@ -78,6 +80,9 @@ pub fn read(
             .value(Ratio(ACHIEVED_SHARE))
             .range("0.0001", "1"),
     );
+    let doc = "Measured computation of consecutive layers on one rank, from the first layer to the \
+               last. Without entries it follows from the sizes of the model.";
+    let measured = s.tables("layer", doc, MOST_LAYER_TABLES, |l, _| read_layers(l));
     let ranks = [data, tensor, pipeline].iter().try_fold(1u32, |all, &n| all.checked_mul(n));
     let most = MpiConfig::MOST_RANKS;
     s.demand(ranks.is_some_and(|ranks| ranks <= most), &["data", "tensor", "pipeline"], || {
@@ -85,6 +90,10 @@ pub fn read(
     });
     s.demand(layers % pipeline.max(1) == 0, &["layers", "pipeline"], || {
         format!("{layers} layers cannot be divided among {pipeline} stages equally")
+    });
+    let counted: u64 = measured.iter().map(|layers| u64::from(layers.count)).sum();
+    s.demand(measured.is_empty() || counted == u64::from(layers), &["layer", "layers"], || {
+        format!("the entries have {counted} layers in sum, but the model has {layers}")
     });
     let mut settings = mpi::settings(s, ground, files, (class, transport), PEAK_FLOPS_PER_S)?;
     if !s.all_good() {
@@ -103,6 +112,11 @@ pub fn read(
         activation_bytes: activation_bytes.into(),
         gradient_bytes: gradient_bytes.into(),
         bucket: overlap.then_some(bucket.0),
+        // the replay divides operations by this rate
+        measured: measured
+            .iter()
+            .map(|layers| layers.flops(settings.flops_per_s * share.0))
+            .collect(),
     };
     // a node for each half of a layer, and one for its allreduce, forward and backward
     let halves = 8 * u64::from(layers / pipeline) * u64::from(micro_batches);
@@ -122,4 +136,28 @@ pub fn read(
     settings.groups = config.groups();
     settings.flops_per_s *= share.0;
     mpi::finish(s, ground, settings, Program::Training(config))
+}
+
+/// Measured times of consecutive layers.
+struct Layers {
+    count: u32,
+    forward: Span,
+    backward: Span,
+}
+
+impl Layers {
+    /// Returns the operations that take the measured times at a rate.
+    fn flops(&self, flops_per_s: f64) -> LayerFlops {
+        let [forward, backward] =
+            [self.forward, self.backward].map(|t| t.as_secs_f64() * flops_per_s);
+        LayerFlops { count: self.count, forward, backward }
+    }
+}
+
+fn read_layers(s: &mut Section) -> Layers {
+    let mut time = |name, doc| s.get(key(name, doc).range("0 s", "1 h"));
+    let forward = time("forward", "Time of the forward pass of a micro-batch through a layer.");
+    let backward = time("backward", "Time of the backward pass of a micro-batch through a layer.");
+    let count = s.get(key("count", "Number of layers.").default("1").range("1", "10000"));
+    Layers { count, forward, backward }
 }

@@ -121,6 +121,23 @@ impl Call {
         Call { flops, ..self }
     }
 
+    /// Returns the bytes that each rank must at least send or receive, as nccl-tests defines them
+    /// for the bus bandwidth: the size of the call multiplied by a factor (its
+    /// `doc/PERFORMANCE.md`). `None`: the call has no such factor, or a rank does not know the sizes
+    /// of all parts.
+    pub(in crate::mpi) fn bus_bytes(&self, ranks: u32) -> Option<u64> {
+        let n = u64::from(ranks);
+        match self.kind {
+            Kind::Allreduce => Some(self.size.saturating_mul(2 * (n - 1)) / n),
+            Kind::Bcast | Kind::Reduce => Some(self.size),
+            Kind::Allgather | Kind::Allgatherv | Kind::ReduceScatter => {
+                Some(self.all_parts(ranks) / n * (n - 1))
+            }
+            Kind::Alltoall | Kind::Gather | Kind::Scatter => Some(self.size.saturating_mul(n - 1)),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes of the parts of all ranks together.
     pub(super) fn all_parts(&self, ranks: u32) -> u64 {
         match self.sizes.is_empty() {
