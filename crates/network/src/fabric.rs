@@ -393,7 +393,14 @@ impl Fabric {
         before: u32,
         events: &mut Tournament,
     ) {
-        let outcome = self.links[link as usize].enqueue(now, packet, &mut self.pool);
+        let l = &mut self.links[link as usize];
+        if l.has_dcb() || l.partitioned.is_some() {
+            return self.enqueue_via_fabric(now, link, packet, before, events);
+        }
+        let outcome = l.enqueue(now, packet, &mut self.pool);
+        if outcome == Outcome::Queued {
+            return self.unsettled.note(link, l);
+        }
         self.end_enqueue(now, link, (packet.arriving(Time::NEVER), before), outcome, events);
     }
 
@@ -417,7 +424,9 @@ impl Fabric {
                 events.set(link, key);
                 self.record_drops(now, link);
             }
-            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, handle, before, events),
+            Outcome::LeftToFabric => {
+                self.enqueue_via_fabric(now, link, handle.words(), before, events)
+            }
         }
     }
 
@@ -517,15 +526,22 @@ impl Fabric {
     pub fn settle_lazy(&mut self, now: Time) {
         let mut links = std::mem::take(&mut self.unsettled.links);
         links.retain(|&link| {
-            self.links[link as usize].settle(now, &mut self.pool);
-            if self.links[link as usize].has_deferred_drops() {
-                self.record_deferred_drops(link);
-            }
-            let stays = self.links[link as usize].has_open_departures();
-            self.unsettled.contains[link as usize] = stays;
-            stays
+            self.links[link as usize].starts_after(now) || self.settle_link(now, link)
         });
         self.unsettled.links = links;
+    }
+
+    /// Executes the departures of a lazy port that are due by `now`. Returns whether the port has
+    /// further queued packets.
+    #[inline(never)]
+    fn settle_link(&mut self, now: Time, link: u32) -> bool {
+        self.links[link as usize].settle(now, &mut self.pool);
+        if self.links[link as usize].has_deferred_drops() {
+            self.record_deferred_drops(link);
+        }
+        let stays = self.links[link as usize].has_open_departures();
+        self.unsettled.contains[link as usize] = stays;
+        stays
     }
 
     /// Prefetches the link of the event that is now the earliest, which is almost always executed

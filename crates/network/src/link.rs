@@ -29,7 +29,6 @@ mod faults;
 pub mod meter;
 mod partitioned;
 mod port_queues;
-mod red_fast_path;
 mod started;
 #[cfg(test)]
 mod tests;
@@ -55,7 +54,6 @@ use fault_state::FaultState;
 use meter::Meter;
 use port_queues::Admission;
 pub(crate) use port_queues::PortQueues;
-use red_fast_path::RedFastPath;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -108,8 +106,8 @@ pub enum Outcome {
     /// next event of the link now has the given key, which may be earlier or later than the
     /// previous key.
     Displaced(Key),
-    /// Nothing was done: [`Fabric`](crate::fabric::Fabric) itself enqueues at ports with
-    /// data-centre bridging (DCB), and at some ports of a partitioned fabric.
+    /// Nothing was done: [`Fabric`](crate::fabric::Fabric) itself enqueues the packet, see
+    /// [`Link::leave_to_fabric`].
     LeftToFabric,
 }
 
@@ -122,8 +120,6 @@ struct DeferredDrops(Vec<(Time, PacketHandle, Cause)>);
 /// parts (threads), see [`partitioned`].
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Partitioned {
-    /// Whether the discipline of the port must see every packet.
-    sees_all: bool,
     /// Packets of this port that arrive in another part of the partitioned fabric, and whose
     /// arrival is not counted yet.
     departed: Ring<PacketHandle>,
@@ -167,39 +163,39 @@ pub struct Link {
     /// packet and need not be called. In mode `Lazy`, the discipline at rest also decides nothing
     /// at dequeue below this number.
     admits_below: u32,
-    /// Number of packets at the head of the ring that are known to have started transmission. This
-    /// count is used at ports with data-centre bridging (DCB), and at ports without faults that are
-    /// neither on the fastest path nor in mode `TwoEvent`.
-    pub(crate) started: u32,
+    /// Number of packets at the end of the ring whose transmission is not known to have started.
+    /// This count is used at ports with data-centre bridging (DCB), in mode `Lazy`, and in mode
+    /// `Eager` if the discipline sees every packet or the link sleeps, see [`started`].
+    pub(crate) waiting: u32,
     /// Number of the node that sends on this link.
     pub from: u32,
-    /// Whether [`Link::enqueue`] uses its fastest path: mode `Eager`, no faults, a link that never
-    /// sleeps, and a discipline that need not see every packet. In mode `Lazy`: whether the port
-    /// fixes departures at enqueue for now, see [`started`].
+    /// Whether [`Link::enqueue`] uses its fastest path: mode `Eager`, no faults, and a link that
+    /// never sleeps. In mode `Lazy`: whether the port fixes departures at enqueue for now, see
+    /// [`started`].
     eager_fast_path: bool,
     /// Whether the port is in [`Mode::Lazy`], in which departures are decided at dequeue.
     lazy: bool,
-    /// Whether the port is in mode `Eager`, without faults and never asleep, with a discipline that
-    /// must see every packet.
-    eager_sees_all: bool,
-    /// Whether the port now counts the packets whose transmission has started, or packets that
-    /// arrive in other parts of a partitioned fabric.
-    tracks_started: bool,
+    /// Whether the discipline must see every packet, at a port in mode `Eager`.
+    sees_all: bool,
+    /// Whether the port must do something before a packet arrives at the far end: start the
+    /// transmissions that are due (mode `Lazy`), or count packets that arrive in other parts of a
+    /// partitioned fabric.
+    acts_before_arrival: bool,
 
     /// Queues of a port in mode `TwoEvent`, or in mode `Lazy` with several queues (traffic classes,
     /// or a discipline without FIFO order); otherwise `None`.
     pub(crate) queues: Option<Box<PortQueues>>,
     /// Queue discipline of a port in mode `Eager` or `Lazy`.
     queue: Queue,
-    /// IP bytes of the packets counted in `started`; not updated at ports with data-centre bridging
+    /// IP bytes of the packets counted in `waiting`; not updated at ports with data-centre bridging
     /// (DCB).
-    started_bytes: u64,
-    /// Time at which the transmission of the next packet, the first that `started` does not count,
-    /// begins; [`Time::NEVER`] if there is no such packet.
+    waiting_bytes: u64,
+    /// Time at which the transmission of the first packet that `waiting` counts begins. Without
+    /// such a packet [`Time::NEVER`] in mode `Lazy`, and not meaningful in mode `Eager`.
     next_start: Time,
-    /// State of the fast path of RED (arrivals that need no decision); `None` if the port never
-    /// uses it.
-    red_fast_path: Option<Box<RedFastPath>>,
+    /// [`Discipline::packet_thresholds`]; zero and the largest number if there are none, so that
+    /// the queue reaches only the first of them.
+    packet_thresholds: [u32; 2],
     /// Packets that the discipline of a lazy port has dropped at dequeue, with the times of the
     /// drops; `None` if no drop is recorded.
     deferred_drops: Option<Box<DeferredDrops>>,
@@ -298,15 +294,15 @@ impl Link {
             PortQueues::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), dcb)
         });
         let lpi = spec.sleep.map(|(policy, phy)| Box::new(LpiState::new(policy, &phy)));
-        let mut queue = match queues {
+        let queue = match queues {
             None => spec.queue.start(&place),
             Some(_) => Queue::DropTail(DropTail(Limit::Packets(0))),
         };
-        let eager_sees_all = eager && queue.sees_all() && lpi.is_none();
+        let sees_all = eager && queue.sees_all();
         assert!(spec.framing < WITH_JITTER, "framing needs at most 14 bits");
         let mut link = Link {
             on_wire: Ring::default(),
-            admits_below: queue.admits_below(spec.mtu),
+            admits_below: if sees_all { 0 } else { queue.admits_below(spec.mtu) },
             busy_until: Time::ZERO,
             ps_per_byte_q16: spec.cable.rate.ps_per_byte_q16(),
             delay: spec.cable.delay,
@@ -315,21 +311,15 @@ impl Link {
             to: spec.to,
             framing_and_path: spec.framing,
             min_frame: spec.min_frame,
-            eager_fast_path: eager && !queue.sees_all() && lpi.is_none(),
+            eager_fast_path: eager && lpi.is_none(),
             lazy,
-            eager_sees_all,
-            tracks_started: (lazy && queues.is_none())
-                || eager_sees_all
-                || (eager && lpi.is_some()),
+            sees_all,
+            acts_before_arrival: lazy && queues.is_none(),
             fault_state: None,
-            red_fast_path: if eager_sees_all {
-                RedFastPath::new(&mut queue, spec.mtu)
-            } else {
-                None
-            },
+            packet_thresholds: queue.packet_thresholds().unwrap_or([0, u32::MAX]),
             queue,
-            started: 0,
-            started_bytes: 0,
+            waiting: 0,
+            waiting_bytes: 0,
             next_start: Time::NEVER,
             deferred_drops: None,
             partitioned: None,
@@ -357,8 +347,8 @@ impl Link {
     /// Decides whether arrivals use [`Link::arrive_fast`]. Must be called after every change of a
     /// field that this function reads.
     fn choose_arrival_path(&mut self) {
-        let only_arrivals = self.eager_fast_path || self.eager_sees_all || self.lazy;
-        let is_fast = only_arrivals && !self.tracks_started;
+        let only_arrivals = self.eager_fast_path || self.lazy;
+        let is_fast = only_arrivals && !self.acts_before_arrival;
         let slow = if is_fast { 0 } else { SLOW_ARRIVAL };
         let jitter = if self.jitter == Span::ZERO { 0 } else { WITH_JITTER };
         self.framing_and_path = self.framing() | slow | jitter;
@@ -438,7 +428,7 @@ impl Link {
         pool: &mut PacketPool,
     ) -> Result<Option<Key>, Outcome> {
         if self.on_wire.len() >= self.admits_below as usize
-            && self.busy_until > now
+            && (self.busy_until > now || self.sees_all)
             && let Some(outcome) = self.decide_on_fast_path(now, packet, pool)
         {
             return Err(outcome);
@@ -446,7 +436,10 @@ impl Link {
         Ok(self.append_to_wire(now, packet))
     }
 
-    /// Enqueues a packet at the port of the link, or drops it.
+    /// Enqueues a packet at the port of the link, or drops it. The fabric itself enqueues packets
+    /// at ports with data-centre bridging (DCB), and at ports to other parts of a partitioned
+    /// fabric.
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Time, packet: PacketWords, pool: &mut PacketPool) -> Outcome {
         if self.eager_fast_path {
             return match self.enqueue_fast(now, packet, pool) {
@@ -455,15 +448,10 @@ impl Link {
                 Err(outcome) => outcome,
             };
         }
-        if self.eager_sees_all {
-            return self.enqueue_counted(now, packet, pool);
-        }
         if self.lazy && self.queues.is_some() {
             return self.enqueue_lazy_queues(now, packet, pool);
         }
-        if self.has_dcb() || self.partitioned.is_some() {
-            return Outcome::LeftToFabric;
-        }
+        debug_assert!(!self.has_dcb() && self.partitioned.is_none());
         self.enqueue_slow_path(now, packet.arriving(Time::NEVER), pool)
     }
 
@@ -478,37 +466,26 @@ impl Link {
         pool: &mut PacketPool,
     ) -> Option<Outcome> {
         if self.lazy && self.busy_until.since(now) >= self.queue.passes_below() {
-            self.leave_fast_path(now);
-            return Some(self.enqueue_lazy(now, packet.arriving(Time::NEVER), pool));
+            return Some(self.leave_fast_path_with(now, packet, pool));
         }
-        self.admit_at_limit(now, packet, pool).map(Outcome::Dropped)
-    }
-
-    /// Applies the queue discipline to a packet that arrives at a port on the fastest path with many
-    /// packets. Returns the cause if the packet is dropped.
-    #[inline]
-    fn admit_at_limit(
-        &mut self,
-        now: Time,
-        packet: PacketWords,
-        pool: &mut PacketPool,
-    ) -> Option<Cause> {
-        if let Queue::DropTail(DropTail(Limit::Packets(limit))) = self.queue {
-            return self.queue_reaches(limit, now).then_some(Cause::QueueFull);
-        }
-        let backlog = match self.queue.packet_thresholds() {
+        let [low, high] = self.packet_thresholds;
+        let backlog = if self.sees_all {
+            self.update_waiting(now)
+        } else if !self.queue_reaches(low, now) {
+            return None;
+        } else if self.queue_reaches(high, now) {
+            return Some(Outcome::Dropped(Cause::QueueFull));
+        } else if high < u32::MAX {
             // The exact length of the queue does not matter, so that it need not be counted.
-            Some([low, high]) => {
-                let reached = match self.queue_reaches(low, now) {
-                    false => 0,
-                    true if self.queue_reaches(high, now) => high,
-                    true => low,
-                };
-                Backlog { packets: reached as usize, bytes: 0 }
-            }
-            None => self.backlog(now),
+            Backlog { packets: low as usize, bytes: 0 }
+        } else {
+            self.backlog(now)
         };
-        self.apply_aqm(now, &packet.arriving(Time::NEVER), backlog, self.busy_until, pool)
+        let lost = self.apply_aqm(now, &packet.arriving(now), backlog, self.busy_until, pool);
+        if self.sees_all && lost.is_none() {
+            self.count_enqueued(now, packet.ip_len());
+        }
+        lost.map(Outcome::Dropped)
     }
 
     /// Fixes the departure of an admitted packet and appends it to the ring of packets in flight.
@@ -569,8 +546,18 @@ impl Link {
         clear_at: Time,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let arrival = self.arrival(now, handle, backlog, clear_at, pool);
-        let verdict = self.queue.at_enqueue(&arrival);
+        let (ip_len, send_time) =
+            (u32::from(handle.ip_len()), self.send_time(handle.ip_len().into()));
+        let verdict = self.queue.decide(|| Arrival {
+            now,
+            ip_len,
+            send_time,
+            backlog,
+            clear_at,
+            packet: pool.get(handle.slot()),
+            handle: *handle,
+            pool,
+        });
         if verdict == Verdict::Mark {
             self.mark(now, handle.slot(), handle.identity(), pool);
         }
@@ -596,10 +583,10 @@ impl Link {
             return self.enqueue_sleeping(now, handle, pool);
         }
         if self.fault_state.is_none() {
-            return Outcome::LeftToFabric; // see `Link::leave_to_fabric`
+            return Outcome::LeftToFabric;
         }
         let busy = self.busy_until > now;
-        if (busy && self.on_wire.len() >= self.admits_below as usize) || self.queue.sees_all() {
+        if (busy && self.on_wire.len() >= self.admits_below as usize) || self.sees_all {
             let backlog = if busy { self.backlog(now) } else { Backlog::default() };
             if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
                 return Outcome::Dropped(cause);
@@ -704,7 +691,7 @@ impl Link {
     /// dropped packets, see [`Link::take_deferred_drops`].
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (PacketHandle, Key) {
-        if self.tracks_started {
+        if self.acts_before_arrival {
             self.before_arrival(key.time(), pool);
         }
         let handle = self.take_first(key);
@@ -741,9 +728,8 @@ impl Link {
     /// Returns the key of the next event of the link; [`Key::NEVER`] if the link has no event.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
-        // Ports in mode `Lazy`, and eager ones that count started packets, also have only arrivals
-        // as events.
-        if !(self.eager_fast_path || self.eager_sees_all || self.lazy)
+        // Ports in mode `Lazy` also have only arrivals as events.
+        if !(self.eager_fast_path || self.lazy)
             && (self.queues.is_some() || self.fault_state.is_some())
         {
             return self.next_key_slow_path(now);
@@ -812,8 +798,7 @@ impl Link {
             return (backlog.packets as u32, backlog.bytes);
         }
         if self.lazy && !self.eager_fast_path {
-            let waits = self.not_started();
-            return (waits.packets as u32, waits.bytes);
+            return (self.waiting, self.waiting_bytes);
         }
         if self.fault_state.is_some() {
             let (waiting, bytes, _) = self.count_waiting(now);
@@ -835,16 +820,15 @@ impl Link {
         Backlog { packets: waiting, bytes }
     }
 
-    /// Whether at least `packets` packets are queued at `now`, at a port without faults that fixes
-    /// departures at enqueue (eager).
+    /// Whether at least `packets` packets are queued at `now`, at a busy port that fixes departures
+    /// at enqueue (eager), has no faults and never sleeps.
     #[inline]
     fn queue_reaches(&self, packets: u32, now: Time) -> bool {
-        // These packets are queued if the oldest of them has not started.
-        match (self.on_wire.len() as u32).checked_sub(packets) {
-            None => false,
-            Some(_) if packets == 0 => true,
-            Some(place) => self.on_wire.get(place).is_some_and(|p| !self.has_started(p, now)),
-        }
+        // The oldest of these packets is queued if the packet before it has not been sent. The
+        // first packet in the ring has always started. A place below zero wraps around to a large
+        // number, at which the ring has no packet.
+        let before = (self.on_wire.len() as u32).wrapping_sub(packets).wrapping_sub(1);
+        self.on_wire.get(before).is_some_and(|p| p.arrive > now.after(self.delay))
     }
 
     /// Whether the transmission of a packet in the ring has started by `now`, at a port without

@@ -14,11 +14,11 @@
 //!
 //! **Precommitted departures.** If nothing can block queued packets and the port has one class, the
 //! departure time of a packet is known when it is enqueued. The packet then enters at once the ring
-//! of packets on the wire. A PAUSE frame that the port is to send delays the departures that have
-//! not started. A pause or the first rate limit *revokes* them: packets that have not started return
-//! from the ring to their priority queues, and the port uses these queues until they are empty. For
-//! the packets in the ring, the port has only two counters: the number of packets that have started,
-//! and the number of packets that ingress buffers no longer count.
+//! of packets on the wire. A pause, a PAUSE frame that the port is to send, or the first rate limit
+//! *revokes* the departures that have not started: their packets return from the ring to their
+//! priority queues, and the port uses these queues until they are empty. For the packets in the
+//! ring, the port has only two counters: the number of packets that have not started, and the number
+//! of packets that ingress buffers no longer count.
 //!
 //! **Fast path.** Normally a port must update its state before it admits a packet, since the
 //! backlog affects the decision. The backlog does not matter if, even with all counted packets
@@ -109,21 +109,21 @@ impl Link {
     /// started according to the state of the port.
     #[inline]
     pub(crate) fn precommitted(&self) -> usize {
-        self.on_wire.len() - self.started as usize
+        self.waiting as usize
     }
 
     /// Starts the transmission of the next packet whose departure was decided at enqueue. Returns
     /// false if there is no such packet.
     #[inline(always)]
     pub(super) fn start_precommitted(&mut self, now: Time, pool: &PacketPool) -> bool {
-        let Some(&handle) = self.on_wire.get(self.started) else { return false };
+        let Some(&handle) = self.on_wire.get(self.first_waiting()) else { return false };
         let Some(q) = self.queues.as_deref_mut() else { return false };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return false };
         let priority = pool.ingress_tag(handle.slot()).priority();
         queues.count_departure(now, priority, u32::from(handle.ip_len()));
         dcb.sending_packet = true;
         *sent_at = handle.arrived().before(self.delay);
-        self.started += 1;
+        self.waiting -= 1;
         true
     }
 
@@ -131,6 +131,7 @@ impl Link {
     /// were decided at enqueue. Returns whether they were.
     #[inline(always)]
     fn start_precommitted_until(&mut self, until: Time, pool: &PacketPool) -> bool {
+        let mut first = self.first_waiting();
         let Some(q) = self.queues.as_deref_mut() else { return false };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return false };
         if !dcb.precommitted {
@@ -139,7 +140,7 @@ impl Link {
         debug_assert_eq!(dcb.wakes_at, Time::NEVER, "rate limits revoke decided departures");
         let mut at = *sent_at;
         while at < until {
-            let Some(handle) = self.on_wire.get(self.started) else {
+            let Some(handle) = self.on_wire.get(first) else {
                 at = Time::NEVER;
                 dcb.sending_packet = false;
                 break;
@@ -148,8 +149,9 @@ impl Link {
             queues.count_departure(at, priority, u32::from(handle.ip_len()));
             at = handle.arrived().before(self.delay);
             dcb.sending_packet = true;
-            self.started += 1;
+            first += 1;
         }
+        self.waiting = self.on_wire.len() as u32 - first;
         *sent_at = at;
         true
     }
@@ -229,7 +231,7 @@ impl Link {
         let Some((_, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
         if dcb.fast_path_from == Time::NEVER {
             self.catch_up(now.next(), pool);
-        } else if self.started == 0 {
+        } else if self.first_waiting() == 0 {
             self.start_precommitted(now, pool);
         }
         let Some((sent_at, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
@@ -237,7 +239,6 @@ impl Link {
         dcb.released -= u32::from(was_released);
         let due = dcb.due_unless_paused(*sent_at);
         let is_eventless = dcb.is_eventless();
-        self.started -= 1;
         let handle = self.take_first(key);
         let next = match due {
             Some(due) if is_eventless => self.eventless_key_by(now, due),
@@ -273,7 +274,6 @@ impl Link {
     /// Updates the counters of the port after the first packet on the wire was lost in flight.
     /// Returns whether its ingress buffer still counts the packet.
     pub(super) fn release_lost(&mut self) -> bool {
-        self.started -= 1;
         let Some((_, dcb)) = self.dcb_parts() else { return false };
         let is_counted = dcb.released == 0;
         dcb.released = dcb.released.saturating_sub(1);
@@ -300,7 +300,7 @@ impl Link {
     ) -> Option<bool> {
         let ip_len = u32::from(handle.ip_len());
         let (wire_bytes, framing) = (self.wire_bytes(ip_len), self.framing());
-        let all_started = self.started as usize == self.on_wire.len();
+        let all_started = self.waiting == 0;
         let (queues, dcb, sent_at) = self.queues.as_deref_mut()?.single_class()?;
         if now < dcb.fast_path_from
             || reverse(ingress) == dcb.link
@@ -324,9 +324,11 @@ impl Link {
         if idle {
             *sent_at = sent;
             dcb.sending_packet = true;
-            self.started += 1;
-        } else if *sent_at == Time::NEVER {
-            *sent_at = now; // the packet starts when the port is next updated
+        } else {
+            self.waiting += 1;
+            if *sent_at == Time::NEVER {
+                *sent_at = now; // the packet starts when the port is next updated
+            }
         }
         self.max_backlog = self.max_backlog.max(start.since(now));
         self.busy_until = sent;
@@ -397,10 +399,12 @@ impl Link {
             queues.count_departure(now, priority, ip_len);
             dcb.sending_packet = true;
             *sent_at = sent;
-            self.started += 1;
-        } else if is_small {
-            dcb.padded_until = start;
-            dcb.update_fast_path();
+        } else {
+            self.waiting += 1;
+            if is_small {
+                dcb.padded_until = start;
+                dcb.update_fast_path();
+            }
         }
         self.max_backlog = self.max_backlog.max(clear_at.since(now));
         self.busy_until = clear_at + send_time;
@@ -453,27 +457,11 @@ impl Link {
             handle.arrive = sent + self.delay;
             self.held_bytes += u64::from(bytes);
             self.on_wire.push(handle);
+            self.waiting += 1;
         }
         dcb.precommitted = true;
         dcb.free_at = sent;
         dcb.update_fast_path();
-    }
-
-    /// Delays the departures that were decided at enqueue and have not started by a PAUSE frame, which
-    /// the port sends at the next frame boundary, unless it is to send a PAUSE frame anyway.
-    /// Departures of the port that are due must have been executed before.
-    pub(super) fn delay_precommitted(&mut self, now: Time) {
-        let q = self.queues.as_mut().expect("the port has DCB");
-        let Some((_, dcb, _)) = q.single_class() else { return };
-        if !dcb.precommitted || dcb.pause_queue.has_pending() {
-            return;
-        }
-        let frame = Span((dcb.wire.pfc_frame() * self.ps_per_byte_q16) >> 16);
-        dcb.free_at = dcb.free_at.max(now) + frame;
-        dcb.padded_until += frame;
-        for place in self.started..self.on_wire.len() as u32 {
-            self.on_wire.change(place, |handle| handle.arrive += frame);
-        }
     }
 
     /// Revokes departures that were decided at enqueue: moves packets that have not started from
@@ -484,7 +472,8 @@ impl Link {
         let Some((queues, dcb, _)) = q.single_class() else { return };
         dcb.precommitted = false;
         dcb.update_fast_path();
-        for place in self.started.. {
+        let first = self.on_wire.len() as u32 - std::mem::take(&mut self.waiting);
+        for place in first.. {
             let Some(&(mut handle)) = self.on_wire.get(place) else { break };
             dcb.sent_since_revoke = 0;
             self.held_bytes -= u64::from(handle.ip_len());
@@ -492,7 +481,7 @@ impl Link {
             let tag = pool.ingress_tag(handle.slot());
             queues.store(handle, tag.link(), tag.priority());
         }
-        self.on_wire.truncate(self.started);
+        self.on_wire.truncate(first);
     }
 }
 
@@ -596,7 +585,6 @@ impl Link {
                     *sent_at = sent;
                     dcb.sending_packet = true;
                     dcb.sent_since_revoke += 1;
-                    self.started += 1;
                     self.held_bytes += u64::from(bytes);
                     handle.arrive = sent + self.delay;
                     self.on_wire.push(handle);
@@ -612,7 +600,6 @@ impl Link {
             (dcb.wakes_at, dcb.sending_packet) = (Time::NEVER, true);
             dcb.sent_since_revoke += 1;
         }
-        self.started += 1;
         self.held_bytes += u64::from(handle.ip_len());
         handle.arrive = sent + self.delay;
         self.on_wire.push(handle);

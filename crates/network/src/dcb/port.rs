@@ -23,6 +23,7 @@ use eastwest_types::{Rate, Span, Time};
 impl Link {
     /// Whether the egress port of the link has data-centre bridging (DCB), because PFC or QCN is
     /// on.
+    #[inline]
     pub(crate) fn has_dcb(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| q.dcb.is_some())
     }
@@ -256,7 +257,6 @@ impl Link {
         handle.arrive = self.arrival_after(sent_at, self.on_wire.len());
         self.held_bytes += u64::from(ip_len);
         self.on_wire.push(handle);
-        self.started += 1;
         let wire_bytes = self.wire_bytes(ip_len);
         let q = self.queues.as_mut().expect("the port has DCB");
         q.sent_at = sent_at;
@@ -297,8 +297,13 @@ impl Link {
 
     /// Schedules a PAUSE frame to the far end at the next frame boundary. The frame pauses a
     /// priority for `quanta` quanta; 0 ends the pause.
-    pub(crate) fn queue_pause_frame(&mut self, now: Time, priority: u8, quanta: u16) {
-        self.delay_precommitted(now);
+    pub(crate) fn queue_pause_frame(
+        &mut self,
+        now: Time,
+        (priority, quanta): (u8, u16),
+        pool: &PacketPool,
+    ) {
+        self.revoke_precommitted(now, pool);
         let b = self.dcb_mut();
         b.pause_queue.set_pending(priority, quanta);
         b.update_due();

@@ -16,7 +16,7 @@ use super::queued_packet::LOCAL_ORIGIN;
 use crate::fabric::Fabric;
 use crate::link::Link;
 use crate::losses::Cause;
-use crate::packet_handle::PacketHandle;
+use crate::packet_handle::{PacketHandle, PacketWords};
 use crate::pool::IngressTag;
 use crate::routing::View;
 use crate::topology::reverse;
@@ -41,10 +41,11 @@ impl Fabric {
         &mut self,
         now: Time,
         link: u32,
-        handle: PacketHandle,
+        packet: PacketWords,
         before: u32,
         events: &mut Tournament,
     ) {
+        let handle = packet.arriving(Time::NEVER);
         if self.partition.is_some() {
             return self.enqueue_partitioned(now, link, handle, before, events);
         }
@@ -272,7 +273,8 @@ impl Fabric {
         let next = self.links[ingress as usize].next_key(now);
         events.set(ingress, next);
         self.note_switch_xoff(now, self.links[ingress as usize].to, events);
-        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, quanta);
+        let port = &mut self.links[reverse(ingress) as usize];
+        port.queue_pause_frame(now, (priority, quanta), &self.pool);
         self.start_port(now, reverse(ingress), events);
     }
 
@@ -312,7 +314,8 @@ impl Fabric {
             let next = self.links[ingress as usize].next_key(now);
             events.set(ingress, next);
         }
-        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, 0);
+        let port = &mut self.links[reverse(ingress) as usize];
+        port.queue_pause_frame(now, (priority, 0), &self.pool);
         self.start_port(now, reverse(ingress), events);
         self.note_switch_xon(self.links[ingress as usize].to);
     }
@@ -413,7 +416,8 @@ impl Fabric {
         }
         self.links[link as usize].set_refresh_at(now + again);
         for p in set_bits(xoff_sent) {
-            self.links[reverse(link) as usize].queue_pause_frame(now, p as u8, quanta);
+            let port = &mut self.links[reverse(link) as usize];
+            port.queue_pause_frame(now, (p as u8, quanta), &self.pool);
         }
         self.start_port(now, reverse(link), events);
         // One search per point in time is sufficient, since further searches at the same time would
@@ -453,7 +457,7 @@ impl Fabric {
             }
         }
         if self.links[l].finish_transmission(now) {
-            let transmitted = self.links[l].started;
+            let transmitted = self.links[l].first_waiting();
             while let Some(handle) = self.links[l].release_next(transmitted) {
                 self.release_packet(now, &handle, events);
             }
@@ -589,7 +593,7 @@ impl Fabric {
     }
 
     /// Subtracts from ingress buffers the packets that have left a node on link `port` by `now`.
-    #[inline]
+    #[inline(always)]
     fn release_departed(&mut self, now: Time, port: usize) {
         if !self.links[port].is_precommitted() {
             self.links[port].catch_up(now.next(), &mut self.pool);

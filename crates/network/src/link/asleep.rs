@@ -161,7 +161,7 @@ impl Link {
         lpi.catch_up(now, clear_at);
         let planned = lpi.awake_at();
         let asleep = planned.is_some() || lpi.is_asleep(now);
-        let held = self.update_started(now);
+        let held = self.update_waiting(now);
         let queued = self.above_link_buffer(held);
         let lpi = self.lpi.as_ref().expect("the link sleeps");
         let bypasses =
@@ -181,7 +181,8 @@ impl Link {
             if clear_at <= now {
                 lpi.send(now);
             }
-            return self.schedule_counted(now, handle.words());
+            self.count_enqueued(now, handle.ip_len());
+            return self.schedule_departure(now, handle.words());
         }
         let one = Backlog { packets: 1, bytes: u64::from(handle.ip_len()) };
         let held = held.and(one);
@@ -195,11 +196,12 @@ impl Link {
             self.advance_held(before.since(ready));
         }
         let longest = self.max_backlog;
-        let outcome = self.schedule_counted(now, handle.words());
+        self.count_enqueued(now, handle.ip_len());
+        let outcome = self.schedule_departure(now, handle.words());
         if bypasses {
             self.max_backlog = longest; // the packet bypasses the queue
         }
-        let moved = self.started == 0 && ready < before;
+        let moved = self.waiting as usize == self.on_wire.len() && ready < before;
         if moved { Outcome::Sooner(self.next_key(now)) } else { outcome }
     }
 
@@ -207,7 +209,7 @@ impl Link {
     /// time `by`.
     fn advance_held(&mut self, by: Span) {
         self.next_start = self.next_start.before(by);
-        for place in self.started..self.on_wire.len() as u32 {
+        for place in self.first_waiting()..self.on_wire.len() as u32 {
             self.on_wire.change(place, |handle| handle.arrive = handle.arrive.before(by));
         }
     }

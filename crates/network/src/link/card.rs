@@ -27,12 +27,14 @@ impl Link {
         pool: &mut PacketPool,
     ) -> Time {
         self.catch_up(now.next(), pool);
-        let after_one = now + self.send_time(ip_len);
-        let Some(q) = self.queues.as_deref_mut().filter(|q| !q.is_one_fifo()) else {
-            return if sent { self.busy_until.max(after_one) } else { now };
-        };
+        let after_one = |port: &Link| now + port.send_time(ip_len);
+        let of_one_fifo =
+            |port: &Link| if sent { port.busy_until.max(after_one(port)) } else { now };
+        let Some(q) = self.queues.as_deref_mut() else { return of_one_fifo(self) };
         let waits = if let Some((queues, ..)) = q.single_class() {
             queues.bytes(dscp >> 3) > 0
+        } else if q.is_one_fifo() {
+            return of_one_fifo(self);
         } else if q.dcb.is_some() {
             q.priority_queues().any(|queues| queues.bytes(dscp >> 3) > 0)
         } else {
@@ -40,9 +42,9 @@ impl Link {
         };
         match (waits, q.sent_at) {
             // The queued packet belongs to a paused priority, or the last packet was lost.
-            (true, Time::NEVER) => after_one,
+            (true, Time::NEVER) => after_one(self),
             (true, sent_at) => sent_at.max(now.next()),
-            (false, Time::NEVER) if sent => after_one,
+            (false, Time::NEVER) if sent => after_one(self),
             (false, _) => now,
         }
     }

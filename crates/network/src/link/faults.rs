@@ -12,7 +12,7 @@ impl Link {
     /// Prepares the link for faults. `seed` is the seed of the run; random numbers also depend on
     /// the number `number` of the link.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
-        (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
+        self.eager_fast_path = false;
         self.choose_arrival_path();
         self.fault_state = Some(Box::new(FaultState {
             own_ps_per_byte_q16: self.ps_per_byte_q16,

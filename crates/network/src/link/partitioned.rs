@@ -7,10 +7,10 @@
 //! its transmission starts, the packet still counts in the queue of the sending port. The counters
 //! of this port count the packet when the port is next used after its arrival.
 
-use super::{Link, Outcome, PacketHandle, PacketWords, Partitioned};
+use super::{Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::{Backlog, Discipline};
+use crate::queue::Backlog;
 use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
@@ -19,7 +19,7 @@ impl Link {
     /// Whether the port knows the arrival time of a packet at enqueue: the port fixes departures at
     /// enqueue (eager), has no faults, and its link never sleeps.
     pub(crate) fn can_be_partitioned(&self) -> bool {
-        self.eager_fast_path || self.eager_sees_all
+        self.eager_fast_path
     }
 
     /// Prepares a port whose packets may arrive in another part of a fabric that is simulated in
@@ -29,20 +29,15 @@ impl Link {
             self.can_be_partitioned() && self.on_wire.is_empty(),
             "only idle eager ports can be partitioned"
         );
-        // The fast path of RED is switched off, and packets whose transmission has started are
-        // counted for each arrival.
-        (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
-        self.tracks_started = true;
+        (self.eager_fast_path, self.acts_before_arrival) = (false, true);
         self.choose_arrival_path();
-        let sees_all = self.queue.sees_all();
-        self.partitioned = Some(Box::new(Partitioned { sees_all, ..Partitioned::default() }));
+        self.partitioned = Some(Box::default());
     }
 
     /// Makes the port leave all packets to [`Fabric`](crate::fabric::Fabric), which observes them
     /// and calls [`Link::enqueue_left`] (`on` is true), or enqueue packets itself again.
     pub(crate) fn leave_to_fabric(&mut self, on: bool) {
-        let sees_all = self.queue.sees_all();
-        (self.eager_fast_path, self.eager_sees_all) = (!on && !sees_all, !on && sees_all);
+        self.eager_fast_path = !on;
         self.choose_arrival_path();
     }
 
@@ -115,11 +110,10 @@ impl Link {
     /// the packet is dropped.
     #[inline]
     fn admit(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) -> Option<Cause> {
-        let (departed, sees_all) =
-            self.partitioned.as_ref().map_or((0, true), |d| (d.departed.len(), d.sees_all));
+        let departed = self.partitioned.as_ref().map_or(0, |d| d.departed.len());
         let fits =
             self.on_wire.len() + departed < self.admits_below as usize || self.busy_until <= now;
-        if fits && !sees_all {
+        if fits && !self.sees_all {
             return None;
         }
         self.decide_partitioned(now, handle, pool)
@@ -236,7 +230,7 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{fast_path_red, packet, red, spec};
+    use super::super::tests::{packet, red, red_from_six, spec};
     use super::super::{LinkSpec, Mode, QueueConfig};
     use super::*;
     use crate::queue::DropTail;
@@ -314,10 +308,8 @@ mod tests {
                 0 => QueueConfig::DropTail(DropTail(packets)),
                 1 => QueueConfig::DropTail(DropTail(Limit::Bytes(1_500 + random.below(9_000)))),
                 2 => QueueConfig::Red(red(0.3, false, packets)),
-                // With these settings, the port that is not partitioned sometimes uses the fast
-                // path of RED.
-                3 => QueueConfig::Red(fast_path_red(1.0, false)),
-                _ => QueueConfig::Red(fast_path_red(0.02, false)),
+                3 => QueueConfig::Red(red_from_six(1.0, false)),
+                _ => QueueConfig::Red(red_from_six(0.02, false)),
             };
             let port = || LinkSpec { queue: queue.clone(), ..spec(packets, Mode::Eager) };
             let mut at = 0;

@@ -1,10 +1,11 @@
-//! Ports that count the packets in their ring whose transmission has started. These ports are lazy
-//! ports (departures decided at dequeue), and eager ports (departures fixed at enqueue) whose
-//! discipline must see every packet.
+//! Ports that count the packets in their ring whose transmission has not started. These ports are
+//! lazy ports (departures decided at dequeue), and eager ports (departures fixed at enqueue) whose
+//! discipline must see every packet or whose link sleeps.
 //!
 //! An eager port of this kind needs its queue length for each packet. Packets start in the order of
-//! the ring, so that one cursor suffices, which only moves forward: packets before the cursor are
-//! in transmission or on the wire.
+//! the ring, so that one cursor suffices, which only moves forward. The cursor is counted from the
+//! end of the ring, so that arrivals at the far end do not change it. If the port was not used for
+//! a time, counted packets may have arrived: then the cursor is beyond the head of the ring.
 //!
 //! A [lazy](super::Mode::Lazy) port decides about the packet at the cursor. Before this decision,
 //! the handle in the ring has the arrival time at the port; afterwards, the arrival time at the far
@@ -26,79 +27,53 @@ use eastwest_types::Time;
 
 impl Link {
     /// Returns number and IP bytes of the packets whose transmission has not started, according to
-    /// the counters of the port (`started`, `started_bytes`).
-    pub(super) fn not_started(&self) -> Backlog {
-        Backlog {
-            packets: self.on_wire.len() - self.started as usize,
-            bytes: self.held_bytes - self.started_bytes,
-        }
+    /// the counters of the port (`waiting`, `waiting_bytes`).
+    #[inline]
+    fn not_started(&self) -> Backlog {
+        Backlog { packets: self.waiting as usize, bytes: self.waiting_bytes }
     }
 
-    /// Counts the packets whose transmission has started by `now`, and returns number and IP bytes
-    /// of the queued packets. For ports without faults that fix departures at enqueue (eager).
+    /// Returns the place in the ring of the first packet that `waiting` counts.
     #[inline]
-    pub(super) fn update_started(&mut self, now: Time) -> Backlog {
-        while self.next_start <= now
-            && let Some(handle) = self.on_wire.get(self.started)
+    pub(crate) fn first_waiting(&self) -> u32 {
+        self.on_wire.len() as u32 - self.waiting
+    }
+
+    /// Subtracts the packets whose transmission has started by `now` from the count of waiting
+    /// packets, and returns number and IP bytes of the others. For ports without faults that fix
+    /// departures at enqueue (eager).
+    #[inline]
+    pub(super) fn update_waiting(&mut self, now: Time) -> Backlog {
+        let held = self.on_wire.len() as u32;
+        if self.busy_until <= now {
+            (self.waiting, self.waiting_bytes) = (0, 0);
+        } else if self.waiting > held {
+            // Counted packets have arrived, hence `next_start` is past and the next packet has
+            // started too.
+            (self.waiting, self.waiting_bytes) = (held, self.held_bytes);
+        }
+        while self.waiting > 0
+            && self.next_start <= now
+            && let Some(handle) = self.on_wire.get(held - self.waiting)
         {
-            let sent = handle.arrive.before(self.delay);
-            self.started += 1;
-            self.started_bytes += u64::from(handle.ip_len());
-            let more = self.started < self.on_wire.len() as u32;
-            self.next_start = if more { sent } else { Time::NEVER };
+            self.next_start = handle.arrive.before(self.delay);
+            self.waiting -= 1;
+            self.waiting_bytes -= u64::from(handle.ip_len());
         }
         self.not_started()
     }
 
-    /// Enqueues a packet at a port that fixes departures at enqueue (eager) and whose discipline
-    /// sees every packet.
-    #[inline(always)]
-    pub(super) fn enqueue_counted(
-        &mut self,
-        now: Time,
-        packet: PacketWords,
-        pool: &mut PacketPool,
-    ) -> Outcome {
-        if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, packet);
-        }
-        self.enqueue_counted_slow(now, packet, pool)
-    }
-
-    #[inline(always)]
-    fn admits_on_fast_path(&mut self, now: Time) -> bool {
-        let held = self.on_wire.len();
-        self.red_fast_path.as_mut().is_some_and(|path| path.admits(held, now, self.busy_until))
-    }
-
-    #[inline(never)]
-    fn enqueue_counted_slow(
-        &mut self,
-        now: Time,
-        packet: PacketWords,
-        pool: &mut PacketPool,
-    ) -> Outcome {
-        self.resync_red();
-        if self.admits_on_fast_path(now) {
-            return self.schedule_departure(now, packet);
-        }
-        let (handle, backlog) = (packet.arriving(Time::NEVER), self.update_started(now));
-        if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
-            return Outcome::Dropped(cause);
-        }
-        let outcome = self.schedule_counted(now, packet);
-        self.try_red_fast_path();
-        outcome
-    }
-
-    /// Fixes the departure of an admitted packet at a port that counts the packets whose
-    /// transmission has started.
+    /// Counts a packet that is enqueued at `now` as waiting, unless it starts at once. For ports
+    /// that fix departures at enqueue (eager).
     #[inline]
-    pub(super) fn schedule_counted(&mut self, now: Time, packet: PacketWords) -> Outcome {
-        if self.next_start == Time::NEVER {
-            self.next_start = self.busy_until.max(now);
+    pub(super) fn count_enqueued(&mut self, now: Time, ip_len: u16) {
+        if self.busy_until > now {
+            if self.waiting == 0 {
+                self.next_start = self.busy_until;
+            }
+            self.waiting += 1;
+            self.waiting_bytes += u64::from(ip_len);
         }
-        self.schedule_departure(now, packet)
     }
 
     /// Enqueues a packet at a lazy port (departures are decided at dequeue).
@@ -125,6 +100,8 @@ impl Link {
         handle.arrive = now;
         let first = self.on_wire.is_empty();
         self.on_wire.push(handle);
+        self.waiting += 1;
+        self.waiting_bytes += u64::from(ip_len);
         if backlog.packets == 0 {
             self.next_start = free_at.max(now);
             self.settle(now, pool);
@@ -144,30 +121,41 @@ impl Link {
             && self.partitioned.is_none()
             && self.busy_until.since(now) < self.queue.passes_below();
         if enters {
-            (self.eager_fast_path, self.tracks_started) = (true, false);
-            (self.started, self.started_bytes, self.next_start) = (0, 0, Time::NEVER);
+            (self.eager_fast_path, self.acts_before_arrival) = (true, false);
+            (self.waiting, self.waiting_bytes, self.next_start) = (0, 0, Time::NEVER);
             self.choose_arrival_path();
         }
         enters
     }
 
-    /// Ends the state in which a lazy port fixes departures at enqueue. All packets whose
-    /// transmission starts after `now` count as enqueued at the time of this start: the discipline
-    /// passes them in any case.
-    pub(super) fn leave_fast_path(&mut self, now: Time) {
-        (self.eager_fast_path, self.tracks_started) = (false, true);
+    /// Ends the state in which a lazy port fixes departures at enqueue, and enqueues a packet. All
+    /// packets whose transmission starts after `now` count as enqueued at the time of this start:
+    /// the discipline passes them in any case.
+    #[inline(never)]
+    pub(super) fn leave_fast_path_with(
+        &mut self,
+        now: Time,
+        packet: PacketWords,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        (self.eager_fast_path, self.acts_before_arrival) = (false, true);
         self.choose_arrival_path();
-        (self.started, self.started_bytes) = (self.on_wire.len() as u32, self.held_bytes);
-        while let Some(place) = self.started.checked_sub(1)
+        while let Some(place) = self.first_waiting().checked_sub(1)
             && let Some(handle) = self.on_wire.get(place)
             && let start = self.start_of(handle)
             && start > now
         {
-            let ip_len = u64::from(handle.ip_len());
+            self.waiting += 1;
+            self.waiting_bytes += u64::from(handle.ip_len());
+            self.next_start = start;
             self.on_wire.change(place, |handle| handle.arrive = start);
-            (self.started, self.next_start) = (place, start);
-            self.started_bytes -= ip_len;
         }
+        self.enqueue_lazy(now, packet.arriving(Time::NEVER), pool)
+    }
+
+    /// Whether departures of the lazy port are not decided yet, and none of them is due by `now`.
+    pub(crate) fn starts_after(&self, now: Time) -> bool {
+        self.next_start > now && self.has_open_departures()
     }
 
     /// Whether departures of the lazy port are not decided yet.
@@ -175,24 +163,14 @@ impl Link {
         self.next_start != Time::NEVER
     }
 
-    /// Updates the count of packets whose transmission has started, before the first packet on the
-    /// wire arrives.
+    /// Starts the transmissions that are due, or counts the packets that have arrived in other
+    /// parts of a partitioned fabric, before the first packet on the wire arrives.
     #[inline(always)]
     pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
         if self.lazy {
             self.settle(now, pool);
-        } else if self.started == 0 {
-            match self.partitioned.is_some() {
-                true => self.count_remote(now, false),
-                false => _ = self.update_started(now),
-            }
-        }
-        if self.started > 0
-            && let Some(handle) = self.on_wire.get(0)
-        {
-            self.started_bytes -= u64::from(handle.ip_len());
-            self.started -= 1;
-            self.on_wire.prefetch(self.started + 2);
+        } else {
+            self.count_remote(now, false);
         }
     }
 
@@ -218,31 +196,33 @@ impl Link {
         let idle = self.busy_until <= now;
         let handle = packet.arriving(now);
         let q = self.queues.as_mut().expect("the port has several queues");
-        let send_time = if let Some((flows, dropped)) = q.flow_queues() {
+        let (send_time, waits) = if let Some((flows, dropped)) = q.flow_queues() {
             if idle && self.deferred_drops.is_none() {
                 flows.pass(&handle);
                 return self.schedule_departure(now, packet);
             }
             flows.push(handle, idle, dropped);
-            self.send_time(u32::from(handle.ip_len()))
+            let waits = flows.backlog().packets > 0;
+            (self.send_time(u32::from(handle.ip_len())), waits)
         } else {
             match self.push_to_queues(now, handle, self.busy_until, pool) {
-                Ok(send_time) => send_time,
+                Ok(send_time) => (send_time, self.queues.as_ref().is_some_and(|q| q.waits())),
                 Err(cause) => return Outcome::Dropped(cause),
             }
         };
         let free_at = self.busy_until; // time from which the port is free, if no packet is queued
         self.extend_backlog(now, send_time);
         let first = self.on_wire.is_empty();
-        if self.has_dropped() {
+        let has_dropped = self.has_dropped();
+        if has_dropped {
             self.shorten_backlog(0);
         }
-        if self.next_start == Time::NEVER && self.queues.as_ref().is_some_and(|q| q.waits()) {
+        if self.next_start == Time::NEVER && waits {
             self.next_start = free_at.max(now);
-            self.track_started(true);
+            self.act_before_arrival(true);
             self.settle(now, pool);
         }
-        match (self.deferred_drops.is_some() || self.has_dropped(), first) {
+        match (has_dropped || self.deferred_drops.is_some(), first) {
             (true, _) => Outcome::Displaced(self.next_key(now)),
             (false, true) => Outcome::Sooner(self.next_key(now)),
             (false, false) => Outcome::Queued,
@@ -281,14 +261,14 @@ impl Link {
             self.defer_drops(start, pool);
         }
         if !waits && self.deferred_drops.is_none() {
-            self.track_started(false);
+            self.act_before_arrival(false);
         }
     }
 
     /// Sets whether the port has queued packets, so that arrivals at the far end must first start
     /// the transmissions that are due. For a lazy port with several queues.
-    fn track_started(&mut self, tracks: bool) {
-        self.tracks_started = tracks;
+    fn act_before_arrival(&mut self, acts: bool) {
+        self.acts_before_arrival = acts;
         self.choose_arrival_path();
     }
 
@@ -310,11 +290,12 @@ impl Link {
             return self.start_next_of_queues(start, pool);
         }
         let mut left = self.not_started();
-        let since = self.on_wire.get(self.started).map_or(start, |handle| handle.arrive);
+        let first = self.first_waiting();
+        let since = self.on_wire.get(first).map_or(start, |handle| handle.arrive);
         if !self.queue.passes_without_decision(start, since) {
-            let (ring, started, known) = (&self.on_wire, self.started, &*pool);
+            let (ring, known) = (&self.on_wire, &*pool);
             let plan = self.queue.at_dequeue(start, || {
-                (started..).map_while(|place| ring.get(place)).map(move |p| {
+                (first..).map_while(|place| ring.get(place)).map(move |p| {
                     left.packets -= 1;
                     left.bytes -= u64::from(p.ip_len());
                     Head::new(p, left, known.get(p.slot()))
@@ -325,14 +306,15 @@ impl Link {
             }
         }
         self.next_start = Time::NEVER;
-        if let Some(handle) = self.on_wire.get(self.started) {
+        if let Some(handle) = self.on_wire.get(first) {
             let ip_len = u32::from(handle.ip_len());
             let sent = start + self.send_time(ip_len);
             let arrive = sent + self.delay;
-            self.on_wire.change(self.started, |handle| handle.arrive = arrive);
-            self.started += 1;
-            self.started_bytes += u64::from(ip_len);
-            if self.on_wire.len() > self.started as usize {
+            self.on_wire.change(first, |handle| handle.arrive = arrive);
+            self.on_wire.prefetch(first + 2);
+            self.waiting -= 1;
+            self.waiting_bytes -= u64::from(ip_len);
+            if self.waiting > 0 {
                 self.next_start = sent;
             }
         }
@@ -344,14 +326,16 @@ impl Link {
     #[inline(never)]
     fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
         for _ in 0..plan.drop {
-            let handle = self.on_wire.remove(self.started);
+            let handle = self.on_wire.remove(self.first_waiting());
             let ip_len = u32::from(handle.ip_len());
+            self.waiting -= 1;
+            self.waiting_bytes -= u64::from(ip_len);
             self.held_bytes -= u64::from(ip_len);
             self.busy_until = Time(self.busy_until.0 - self.send_time(ip_len).0);
             self.deferred_drops.get_or_insert_default().0.push((now, handle, Cause::Sojourn));
         }
         if plan.mark
-            && let Some(&handle) = self.on_wire.get(self.started)
+            && let Some(&handle) = self.on_wire.get(self.first_waiting())
         {
             self.mark(now, handle.slot(), handle.identity(), pool);
         }
@@ -380,60 +364,11 @@ impl Link {
     /// [`Link::take_deferred_drops`].
     #[inline]
     pub(crate) fn has_deferred_drops(&self) -> bool {
-        self.tracks_started && self.deferred_drops.is_some()
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_on_red_fast_path(&self) -> bool {
-        self.red_fast_path.as_ref().is_some_and(|path| path.is_active)
+        self.acts_before_arrival && self.deferred_drops.is_some()
     }
 
     /// Returns the time at which the transmission of a packet in the ring starts.
     fn start_of(&self, handle: &PacketHandle) -> Time {
         handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len())))
-    }
-
-    /// Updates the average of RED with the arrivals that its fast path has logged, if the fast path
-    /// is active. If the fast path then ends, packets whose transmission has started are counted
-    /// again.
-    fn resync_red(&mut self) {
-        let Some(path) = self.red_fast_path.as_mut().filter(|c| c.is_active) else { return };
-        let average = self.queue.steady_average().expect("only RED has a fast path");
-        if path.renew(average, self.on_wire.len()) {
-            return;
-        }
-        self.tracks_started = true;
-        self.choose_arrival_path();
-        self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |handle| self.start_of(handle));
-    }
-
-    /// Starts the fast path of RED if, after the packet just admitted, the queue is short and the
-    /// average low.
-    #[inline]
-    fn try_red_fast_path(&mut self) {
-        let Some(path) = &self.red_fast_path else { return };
-        if self.on_wire.len() as u32 > path.max_held / 2 {
-            return; // near the limit, starting and leaving the fast path costs more than it saves
-        }
-        let average = self.queue.steady_average().expect("only RED has a fast path");
-        if let Some(left) = path.budget_to_start(average) {
-            self.start_red_fast_path(left);
-        }
-    }
-
-    #[inline(never)]
-    fn start_red_fast_path(&mut self, left: u32) {
-        let mut path = self.red_fast_path.take().expect("a port with RED has this state");
-        path.start(left);
-        if path.logs_arrivals {
-            for place in self.started..self.on_wire.len() as u32 {
-                let handle = self.on_wire.get(place).expect("counted packets are in the ring");
-                path.log_known(self.start_of(handle));
-            }
-        }
-        self.tracks_started = false;
-        self.choose_arrival_path();
-        (self.started, self.started_bytes, self.next_start) = (0, 0, Time::NEVER);
-        self.red_fast_path = Some(path);
     }
 }

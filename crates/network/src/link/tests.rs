@@ -159,7 +159,7 @@ fn queues() -> Vec<(QueueConfig, bool)> {
         queues.push((QueueConfig::Red(red(weight, ecn, limit)), ecn));
     }
     for (weight, ecn) in [(1.0, true), (0.02, true), (0.01, false)] {
-        queues.push((QueueConfig::Red(fast_path_red(weight, ecn)), ecn));
+        queues.push((QueueConfig::Red(red_from_six(weight, ecn)), ecn));
     }
     // The probability reaches 0.5 at six packets, so that some signals are marks and others are
     // drops.
@@ -196,39 +196,36 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     }
 }
 
-/// Returns settings of RED with which ports sometimes use the fast path, on which arrivals need no
-/// decision.
-pub(super) fn fast_path_red(weight: f64, ecn: bool) -> RedConfig {
+/// Returns settings of RED with which a port admits the first packets without a signal.
+pub(super) fn red_from_six(weight: f64, ecn: bool) -> RedConfig {
     let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
     RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }
 }
 
 #[test]
-fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
-    for weight in [1.0, 0.02] {
-        let queue = QueueConfig::Red(fast_path_red(weight, false));
-        let mut link = Link::new(LinkSpec { queue, ..spec(Limit::Packets(0), Mode::Eager) });
-        let mut pool = PacketPool::default();
-        let one = packet(1500, 0);
-        let (mut now, mut on_fast_path) = (Time::ZERO, 0);
-        let enqueue = |link: &mut Link, now, pool: &mut PacketPool| {
-            link.enqueue(now, PacketHandle::new(pool.insert(&one), &one).words(), pool)
-        };
-        for _ in 0..400 {
-            assert_ne!(enqueue(&mut link, now, &mut pool), Outcome::Dropped(Cause::Early));
-            on_fast_path += u32::from(link.is_on_red_fast_path());
-            let key = link.next_key(now);
-            link.arrive(key, &mut pool);
-            now = key.time();
+fn the_count_of_waiting_packets_is_that_of_the_ring() {
+    let queue = QueueConfig::Red(red(0.02, true, Limit::Packets(40)));
+    let mut link = Link::new(LinkSpec { queue, ..spec(Limit::Packets(0), Mode::Eager) });
+    let mut random = Stream::new(3, "waiting");
+    let (mut pool, mut next, mut now) = (PacketPool::default(), Key::NEVER, Time::ZERO);
+    let (mut longest, mut overtaken) = (0, 0);
+    for _ in 0..3_000 {
+        now += Span(random.below(2) * random.below(20_000_000));
+        while next < Key::new(now, Class::Arrival) {
+            next = link.arrive(next, &mut pool).1;
         }
-        assert!(on_fast_path > 390, "{on_fast_path}");
-        // A second burst arrives.
-        let burst: Vec<Outcome> = (0..300).map(|_| enqueue(&mut link, now, &mut pool)).collect();
-        assert!(
-            !link.is_on_red_fast_path() && burst.contains(&Outcome::Dropped(Cause::Early)),
-            "{burst:?}"
-        );
+        overtaken += u32::from(link.waiting as usize > link.on_wire.len());
+        let (ring, counted) = (link.waits_in_ring(now), link.update_waiting(now));
+        assert_eq!((counted.packets, counted.bytes), (ring.packets, ring.bytes));
+        longest = longest.max(counted.packets);
+        let one = packet(40 + random.below(1_461) as u16, 0);
+        if let Outcome::Sooner(key) =
+            link.enqueue(now, PacketHandle::new(pool.insert(&one), &one).words(), &mut pool)
+        {
+            next = key;
+        }
     }
+    assert!(longest > 3 && overtaken > 100, "{longest} packets, {overtaken} times");
 }
 
 /// Returns settings of disciplines that decide at dequeue, each with whether it marks packets.

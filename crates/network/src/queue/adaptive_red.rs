@@ -12,7 +12,6 @@
 //! 0.01. While the average is below the middle fifth, the probability shrinks to 0.9 of itself. The
 //! probability stays at about 0.01 to 0.5.
 
-use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
@@ -155,11 +154,6 @@ impl AdaptiveRed {
 impl Discipline for AdaptiveRed {
     fn sees_all(&self) -> bool {
         true
-    }
-
-    #[inline]
-    fn steady_average(&mut self) -> Option<&mut Average> {
-        (!self.adapt).then(|| self.red.average())
     }
 
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {

@@ -232,7 +232,6 @@ impl Discipline for CoDel {
         least_packets(self.config.limit, mtu)
     }
 
-    #[inline]
     fn packet_thresholds(&self) -> Option<[u32; 2]> {
         match self.config.limit {
             Limit::Packets(limit) => Some([limit; 2]),

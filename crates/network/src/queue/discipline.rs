@@ -1,7 +1,6 @@
 //! Traits of queue disciplines: settings, reading of settings from a scenario, and decisions about
 //! packets.
 
-use super::average::Average;
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict};
 use super::inert::Inert;
 use eastwest_settings::Section;
@@ -104,10 +103,10 @@ pub trait Discipline {
         0
     }
 
-    /// Returns the two queue lengths in packets, the smaller one first, on which
-    /// [`Discipline::at_enqueue`] depends: it only tests whether the queue has reached each of them.
-    /// `None` if the decision also depends on other properties of the queue.
-    #[inline]
+    /// Returns two queue lengths in packets: a packet that finds fewer packets than the first one
+    /// is enqueued, and a packet that finds the second one or more is dropped since the queue is
+    /// full. Between them, [`Discipline::at_enqueue`] does not depend on the queue. `None` if there
+    /// are no two lengths of this kind.
     fn packet_thresholds(&self) -> Option<[u32; 2]> {
         None
     }
@@ -125,13 +124,5 @@ pub trait Discipline {
     #[inline]
     fn passes_without_decision(&mut self, _now: Time, _since: Time) -> bool {
         false
-    }
-
-    /// Returns the average queue length for the fast path of RED. While the queue is short,
-    /// arrivals must change only this average, and settings must never change; `None` if the
-    /// discipline does not meet these conditions.
-    #[inline]
-    fn steady_average(&mut self) -> Option<&mut Average> {
-        None
     }
 }

@@ -44,4 +44,11 @@ impl Discipline for DropTail {
     fn admits_below(&self, mtu: u32) -> u32 {
         least_packets(self.0, mtu)
     }
+
+    fn packet_thresholds(&self) -> Option<[u32; 2]> {
+        match self.0 {
+            Limit::Packets(limit) => Some([limit; 2]),
+            Limit::Bytes(_) => None,
+        }
+    }
 }

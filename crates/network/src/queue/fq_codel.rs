@@ -87,7 +87,7 @@ impl QueueSettings for FqCoDelConfig {
     }
 
     fn memory(&self) -> u64 {
-        u64::from(self.flows) * size_of::<usize>() as u64
+        u64::from(self.flows) * size_of::<u32>() as u64
     }
 }
 
@@ -128,8 +128,10 @@ pub struct FqCoDel {
     config: FqCoDelConfig,
     mtu: u32,
     seed: u64,
-    /// Queues by hash of the flow; `None` until the first packet is enqueued in a queue.
-    flows: Vec<Option<Box<Flow>>>,
+    /// By hash of the flow, the number of its queue in `flows`; [`NONE`] until the first packet is
+    /// enqueued in this queue.
+    numbers: Vec<u32>,
+    flows: Vec<Flow>,
     new: List,
     old: List,
     held: Backlog,
@@ -143,7 +145,8 @@ impl FqCoDel {
             config,
             mtu,
             seed,
-            flows: vec![None; config.flows.max(1) as usize],
+            numbers: vec![NONE; config.flows.max(1) as usize],
+            flows: Vec::new(),
             new: List::EMPTY,
             old: List::EMPTY,
             held: Backlog { packets: 0, bytes: 0 },
@@ -157,13 +160,7 @@ impl FqCoDel {
 
     /// Returns all queued packets, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &PacketHandle> {
-        self.flows.iter().flatten().flat_map(|flow| flow.packets.iter())
-    }
-
-    /// Returns the queue with this number, which holds or has held packets.
-    #[inline]
-    fn flow(&mut self, number: u32) -> &mut Flow {
-        self.flows[number as usize].as_mut().expect("a listed queue exists")
+        self.flows.iter().flat_map(|flow| flow.packets.iter())
     }
 
     /// Enqueues a packet. Packets that are dropped to make room are added to `dropped`; the new
@@ -193,35 +190,46 @@ impl FqCoDel {
     #[inline]
     fn insert(&mut self, handle: PacketHandle) {
         let ip_len = u64::from(handle.ip_len());
-        let (_, flow) = self.list_flow_of(&handle);
+        let number = self.list_flow_of(&handle);
+        let flow = &mut self.flows[number as usize];
         flow.packets.push(handle);
         flow.bytes += ip_len;
         self.held.packets += 1;
         self.held.bytes += ip_len;
     }
 
-    /// Returns the number of the queue of a packet, and the queue, which is now in a list.
-    #[inline]
-    fn list_flow_of(&mut self, handle: &PacketHandle) -> (u32, &mut Flow) {
+    /// Returns the number of the queue of a packet, which is now in a list.
+    #[inline(always)]
+    fn list_flow_of(&mut self, handle: &PacketHandle) -> u32 {
         let random = mix(self.seed ^ u64::from(handle.hash()));
-        let number = ((u128::from(random) * self.flows.len() as u128) >> 64) as u32;
-        let (config, mtu) = (self.config.codel, self.mtu);
-        let flow = self.flows[number as usize].get_or_insert_with(|| {
-            Box::new(Flow {
-                packets: Ring::default(),
-                bytes: 0,
-                deficit: 0,
-                next: NONE,
-                listed: false,
-                codel: CoDel::new(config, mtu),
-            })
-        });
+        let place = ((u128::from(random) * self.numbers.len() as u128) >> 64) as usize;
+        let number = match self.numbers[place] {
+            NONE => self.add_flow(place),
+            number => number,
+        };
+        let flow = &mut self.flows[number as usize];
         if !flow.listed {
             flow.listed = true;
             flow.deficit = i64::from(self.config.quantum);
             self.append(number, true);
         }
-        (number, self.flow(number))
+        number
+    }
+
+    /// Adds a queue for the flows with the hash `place`. Returns its number.
+    #[cold]
+    fn add_flow(&mut self, place: usize) -> u32 {
+        let number = self.flows.len() as u32;
+        self.numbers[place] = number;
+        self.flows.push(Flow {
+            packets: Ring::default(),
+            bytes: 0,
+            deficit: 0,
+            next: NONE,
+            listed: false,
+            codel: CoDel::new(self.config.codel, self.mtu),
+        });
+        number
     }
 
     /// Updates the state as [`FqCoDel::push`] and then [`FqCoDel::pop`] would, for a packet that
@@ -229,12 +237,12 @@ impl FqCoDel {
     #[inline]
     pub fn pass(&mut self, handle: &PacketHandle) {
         debug_assert_eq!(self.held.packets, 0);
-        let (own, _) = self.list_flow_of(handle);
+        let own = self.list_flow_of(handle);
         loop {
             let is_new = !self.new.is_empty();
             let number = if is_new { self.new.first } else { self.old.first };
             let quantum = i64::from(self.config.quantum);
-            let flow = self.flow(number);
+            let flow = &mut self.flows[number as usize];
             if flow.deficit <= 0 {
                 flow.deficit += quantum;
                 self.move_on(is_new, true);
@@ -259,7 +267,7 @@ impl FqCoDel {
         if last == NONE {
             list.first = number;
         } else {
-            self.flow(last).next = number;
+            self.flows[last as usize].next = number;
         }
     }
 
@@ -276,15 +284,17 @@ impl FqCoDel {
     /// Drops the first packet of the queue with most bytes; of several such queues, the one that
     /// is served last.
     fn drop_from_longest(&mut self) -> Option<PacketHandle> {
-        let listed = [self.new, self.old].into_iter().flat_map(|list| {
-            std::iter::successors(Some(list.first), |&at| {
-                Some(self.flows.get(at as usize)?.as_ref()?.next)
-            })
-            .take_while(|&at| at != NONE)
-        });
-        let bytes = |n: u32| self.flows[n as usize].as_ref().map_or(0, |flow| flow.bytes);
-        let longest = listed.max_by_key(|&n| bytes(n))?;
-        let flow = self.flow(longest);
+        let (mut longest, mut most) = (NONE, 0);
+        for list in [self.new, self.old] {
+            let mut number = list.first;
+            while let Some(flow) = self.flows.get(number as usize) {
+                if flow.bytes >= most {
+                    (longest, most) = (number, flow.bytes);
+                }
+                number = flow.next;
+            }
+        }
+        let flow = self.flows.get_mut(longest as usize)?;
         let dropped = flow.packets.pop()?;
         flow.bytes -= u64::from(dropped.ip_len());
         self.release(&dropped);
@@ -299,7 +309,7 @@ impl FqCoDel {
 
     /// Removes and returns the next packet, and whether it is to be marked with CE; `None` if no
     /// packet is left. Packets that CoDel drops from the queue are added to `dropped`.
-    #[inline]
+    #[inline(always)]
     pub fn pop(
         &mut self,
         now: Time,
@@ -313,7 +323,7 @@ impl FqCoDel {
             if number == NONE {
                 return None;
             }
-            let flow = self.flows[number as usize].as_mut().expect("a listed queue exists");
+            let flow = &mut self.flows[number as usize];
             if flow.deficit <= 0 {
                 flow.deficit += quantum;
                 self.move_on(is_new, true);
@@ -348,7 +358,7 @@ impl FqCoDel {
     fn remove_empty(&mut self, is_new: bool) {
         let keep = is_new && !self.old.is_empty();
         let number = if is_new { self.new.first } else { self.old.first };
-        self.flow(number).listed = keep;
+        self.flows[number as usize].listed = keep;
         self.move_on(is_new, keep);
     }
 
@@ -358,8 +368,7 @@ impl FqCoDel {
     fn move_on(&mut self, is_new: bool, keep: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
         let number = list.first;
-        let flow = self.flows[number as usize].as_mut().expect("a listed queue exists");
-        list.first = std::mem::replace(&mut flow.next, NONE);
+        list.first = std::mem::replace(&mut self.flows[number as usize].next, NONE);
         if list.first == NONE {
             list.last = NONE;
         }

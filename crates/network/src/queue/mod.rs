@@ -33,7 +33,6 @@ mod step_marking;
 mod trimming;
 
 pub use adaptive_red::{AdaptiveRed, AdaptiveRedConfig};
-pub use average::Average;
 pub use codel::{CoDel, CoDelConfig};
 pub use custom::{Custom, CustomQueue, CustomQueueConfig, QueueModel, ReadQueue, Timer};
 pub(crate) use decision::LARGEST_BARE_PACKET;
@@ -179,6 +178,15 @@ impl QueueConfig {
     }
 }
 
+impl Queue {
+    /// Returns the verdict for the arriving packet that `arrival` describes. A discipline that is
+    /// inlined here computes only the properties of the packet that it reads.
+    #[inline(always)]
+    pub(crate) fn decide<'p>(&mut self, arrival: impl FnOnce() -> Arrival<'p>) -> Verdict {
+        queue!(self, q => q.at_enqueue(&arrival()))
+    }
+}
+
 impl Discipline for Queue {
     #[inline(always)]
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
@@ -201,7 +209,6 @@ impl Discipline for Queue {
         queue!(self, q => q.admits_below(mtu))
     }
 
-    #[inline]
     fn packet_thresholds(&self) -> Option<[u32; 2]> {
         queue!(self, q => q.packet_thresholds())
     }
@@ -214,11 +221,6 @@ impl Discipline for Queue {
     #[inline]
     fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
         queue!(self, q => q.passes_without_decision(now, since))
-    }
-
-    #[inline]
-    fn steady_average(&mut self) -> Option<&mut Average> {
-        queue!(self, q => q.steady_average())
     }
 }
 

@@ -24,7 +24,7 @@
 //! [Protected](super::signal::Protection) packets are not dropped.
 
 use super::average::Average;
-use super::decision::{Arrival, Level, Place, Ports, Verdict};
+use super::decision::{Arrival, LARGEST_BARE_PACKET, Level, Place, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
 use super::signal::{Signal, read_signal};
@@ -242,7 +242,7 @@ fn read_mark_below(s: &mut Section) -> Option<f64> {
 impl Red {
     /// Returns an empty queue. `packet_ps` is the transmission time of a packet of mean size in ps.
     pub fn new(config: RedConfig, packet_ps: u64, random: Stream) -> Red {
-        let average = Average::new(config.weight, config.min, config.limit, packet_ps);
+        let average = Average::new(config.weight, packet_ps);
         Red { config, average, unsignalled: 0, random }
     }
 
@@ -284,19 +284,22 @@ impl Discipline for Red {
     // this number of packets, hence an average of at most `min`, and restarts the count.
     #[inline]
     fn admits_below(&self, mtu: u32) -> u32 {
-        self.average.admits_below(mtu)
-    }
-
-    #[inline]
-    fn steady_average(&mut self) -> Option<&mut Average> {
-        Some(&mut self.average)
+        if self.config.weight < 1.0 {
+            return 0;
+        }
+        let packets = match self.config.min {
+            Level::Packets(min) => min,
+            Level::Bytes(min) => min / f64::from(mtu.max(LARGEST_BARE_PACKET)),
+        };
+        (packets as u32).min(least_packets(self.config.limit, mtu))
     }
 
     #[inline(always)]
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        // Signed numbers are converted faster.
         let queue = match self.config.min {
-            Level::Packets(_) => arrival.backlog.packets as f64,
-            Level::Bytes(_) => arrival.backlog.bytes as f64,
+            Level::Packets(_) => arrival.backlog.packets as i64 as f64,
+            Level::Bytes(_) => arrival.backlog.bytes as i64 as f64,
         };
         let idle = arrival.idle().then(|| arrival.now.since(arrival.clear_at));
         self.average.follow(queue, idle);

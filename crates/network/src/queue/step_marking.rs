@@ -141,12 +141,9 @@ impl Discipline for StepMarking {
         least_packets(mark_from, mtu).min(least_packets(limit, mtu))
     }
 
-    #[inline]
     fn packet_thresholds(&self) -> Option<[u32; 2]> {
         match (self.config.mark_from, self.config.limit) {
-            (Limit::Packets(from), Limit::Packets(limit)) => {
-                Some([from.min(limit), from.max(limit)])
-            }
+            (Limit::Packets(from), Limit::Packets(limit)) => Some([from.min(limit), limit]),
             _ => None,
         }
     }
