@@ -16,8 +16,8 @@ from eastwest.units import percent, span
 #: Parts of an iteration from the bottom of a bar to its top: column, name, colour.
 _PARTS = (
     ("compute_s", "computation", GREEN),
-    ("exposed_s", "exposed collective calls", ORANGE),
-    ("idle_s", "waiting for other ranks and messages", BLUE),
+    ("exposed_s", "exposed communication", ORANGE),
+    ("idle_s", "waiting", BLUE),
 )
 #: Maximum number of ranks that have their numbers at the axis.
 _MOST_NAMED = 40
@@ -51,6 +51,7 @@ def iterations(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     parts = {column: ranks[column].to_numpy() for column, _, _ in _PARTS}
     record(axes, "", {"rank": ranks["rank"].to_numpy(), **parts})
     programs = ranks["workload"].unique(maintain_order=True).to_list()
+    axes.margins(x=0.01)
     axes.set(xlabel=f"rank ({', '.join(programs)})", ylabel="mean iteration", ylim=(0, None))
     shown = places[:: ranks.height // _MOST_NAMED + 1]
     axes.set_xticks(shown, [str(ranks["rank"][int(place)]) for place in shown])
@@ -59,4 +60,4 @@ def iterations(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
     legend_above(axes)
     mean_s, exposed = float(below.mean()), float(parts["exposed_s"].mean())
     share = percent(exposed / mean_s) if mean_s > 0 else "no"
-    return f"An iteration takes {span(mean_s)} on average; {share} of it is exposed communication"
+    return f"Iterations take {span(mean_s)}, {share} of it exposed"
