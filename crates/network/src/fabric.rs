@@ -374,7 +374,10 @@ impl Fabric {
             return self.end_without_link(now, link, before, handle());
         };
         if !l.enqueues_fast() {
-            return self.enqueue_slow_path(now, link, packet, before, events);
+            return match l.has_dcb() || self.partition.is_some() {
+                true => self.enqueue_via_fabric(now, link, packet, before, events),
+                false => self.enqueue_slow_path(now, link, packet, before, events),
+            };
         }
         match l.enqueue_fast(now, packet, &mut self.pool) {
             Ok(None) => {}
@@ -394,9 +397,6 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let l = &mut self.links[link as usize];
-        if l.has_dcb() || l.partitioned.is_some() {
-            return self.enqueue_via_fabric(now, link, packet, before, events);
-        }
         let outcome = l.enqueue(now, packet, &mut self.pool);
         if outcome == Outcome::Queued {
             return self.unsettled.note(link, l);
@@ -423,9 +423,6 @@ impl Fabric {
             Outcome::Displaced(key) => {
                 events.set(link, key);
                 self.record_drops(now, link);
-            }
-            Outcome::LeftToFabric => {
-                self.enqueue_via_fabric(now, link, handle.words(), before, events)
             }
         }
     }

@@ -33,9 +33,9 @@ impl Fabric {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
 
-    /// Enqueues a packet at a port that [`Link::enqueue`] leaves to the fabric: the network card of
-    /// a host with data-centre bridging or, in a partitioned fabric, a port to another part, or to a
-    /// host that soon receives the last byte of a message.
+    /// Enqueues a packet at a port that leaves its packets to the fabric: the network card of a host
+    /// with data-centre bridging or, in a partitioned fabric, a port to another part, or to a host
+    /// that soon receives the last byte of a message.
     #[inline(never)]
     pub(crate) fn enqueue_via_fabric(
         &mut self,

@@ -109,7 +109,7 @@ impl Fabric {
                 events.set(link, key);
                 self.record_drops(now, link);
             }
-            Outcome::Queued | Outcome::LeftToFabric => {}
+            Outcome::Queued => {}
         }
     }
 
