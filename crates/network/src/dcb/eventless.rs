@@ -95,6 +95,23 @@ impl SwitchPorts {
     }
 }
 
+impl SwitchPorts {
+    /// Exchanges the state of a node with `other`, the same fabric in another part of a partitioned
+    /// run.
+    pub fn swap_node(&mut self, other: &mut SwitchPorts, node: usize) {
+        if let (Some(mine), Some(theirs)) =
+            (self.xoff_counts.get_mut(node), other.xoff_counts.get_mut(node))
+        {
+            std::mem::swap(mine, theirs);
+        }
+        if let (Some(mine), Some(theirs)) =
+            (self.memories.get_mut(node), other.memories.get_mut(node))
+        {
+            std::mem::swap(mine, theirs);
+        }
+    }
+}
+
 /// A packet that has reached the far end of a link with data-centre bridging.
 pub(crate) struct Arrived {
     pub handle: PacketHandle,
