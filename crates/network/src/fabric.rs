@@ -374,7 +374,8 @@ impl Fabric {
             return self.end_without_link(now, link, before, handle());
         };
         if !l.enqueues_fast() {
-            return match l.has_dcb() || self.partition.is_some() {
+            let is_left = l.has_dcb() || (self.partition.is_some() && !l.decides_late());
+            return match is_left {
                 true => self.enqueue_via_fabric(now, link, packet, before, events),
                 false => self.enqueue_slow_path(now, link, packet, before, events),
             };

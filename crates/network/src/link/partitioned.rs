@@ -35,6 +35,7 @@ impl Link {
     }
 
     /// Whether the port decides about a packet when its transmission starts.
+    #[inline]
     pub(crate) fn decides_late(&self) -> bool {
         self.lazy || self.queues.is_some()
     }
