@@ -533,6 +533,8 @@ fn level_value(row: &KeyDoc, level: &str) -> Value {
     match row.kind_of_value {
         "true or false" => Value::Boolean(level == "true"),
         "count" => level.parse().map_or(Value::String(level.to_owned()), Value::Integer),
+        // a list of numbers, such as the priorities with PFC
+        _ if level.starts_with('[') => level.parse().unwrap_or(Value::String(level.to_owned())),
         _ => Value::String(level.to_owned()),
     }
 }

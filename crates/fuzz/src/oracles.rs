@@ -209,21 +209,31 @@ pub fn judge(case: &Case, context: &Context, threads: usize, seed: u64) -> Verdi
 }
 
 /// Runs a case on one thread and on each of the numbers `threads`, with a checkpoint in between.
-/// Returns for each number the number of parts if the run was partitioned to its end, otherwise the
-/// reason why it was not; no list if the case is too large or cannot run to its end. Fails if the
-/// results of two runs differ.
+/// Returns `None` if the case is too large or cannot run to its end. Fails if the results of two
+/// runs differ.
 pub fn compare_threads(
     case: &Case,
     context: &Context,
     threads: &[usize],
     seed: u64,
-) -> Result<Option<Vec<InParts>>, Failure> {
+) -> Result<Option<Compared>, Failure> {
     let expected = guarded("run", || plain(&case.scenario, false))?;
-    if !matches!(expected, End::Done(_)) {
-        return Ok(None);
-    }
+    let End::Done(results) = &expected else { return Ok(None) };
     let on = |&threads: &usize| Judge { case, context, threads, seed }.on_threads(&expected);
-    threads.iter().map(on).collect::<Result<_, _>>().map(Some)
+    let runs = threads.iter().map(on).collect::<Result<_, _>>()?;
+    let count_of = |name: &str| count(&results.summary["dcb"], name);
+    Ok(Some(Compared { runs, pauses: count_of("pauses"), messages: count_of("qcn_messages") }))
+}
+
+/// Equal runs of a case on several numbers of threads.
+pub struct Compared {
+    /// For each number of threads, the number of parts if the run was partitioned to its end,
+    /// otherwise the reason why it was not.
+    pub runs: Vec<InParts>,
+    /// Number of PFC pauses in one run.
+    pub pauses: u64,
+    /// Number of congestion notification messages (CNM) of QCN in one run.
+    pub messages: u64,
 }
 
 /// Number of parts of a run that was partitioned to its end, or the reason why it was not.
@@ -332,6 +342,10 @@ impl Judge<'_> {
         let run = || {
             let mut stopping = Stopping::after(1 + self.seed * 37 % 400, scenario);
             match threads::run(&plan, self.threads, options, &clock, &mut stopping) {
+                // The run was to be stopped when the reason for one thread was found.
+                Err(RunError::Interrupted) if stopping.bytes.is_empty() => {
+                    Ok(threads::run(&plan, self.threads, options, &clock, &mut |_: &_| true))
+                }
                 Err(RunError::Interrupted) => match stopping.read_back() {
                     Ok(parts) => Ok(threads::resume(parts, options, &clock, &mut |_: &_| true)),
                     Err(why) => Err(why),

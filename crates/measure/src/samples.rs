@@ -60,7 +60,6 @@ pub struct Samples {
     tiers: usize,
     /// Bytes carried in each interval, with `tiers` values for each sample.
     carried: Vec<u64>,
-    last_total: Vec<u64>,
     queues: Vec<QueueSample>,
     /// Intervals in which a link had traffic, losses or marks, in order of sample and link.
     links: Vec<LinkSample>,
@@ -84,7 +83,6 @@ impl Samples {
             most,
             tiers,
             carried: Vec::new(),
-            last_total: vec![0; tiers],
             queues: Vec::new(),
             links: Vec::new(),
             last_of_link: vec![LinkTotals::default(); links],
@@ -107,21 +105,23 @@ impl Samples {
         self.carried.is_empty()
     }
 
-    /// Adds a sample. `totals`: bytes that each tier has carried since the start; `links`: counters
-    /// of each link since the start; `queues`: number of the link, packets and IP bytes of each
-    /// queue that is not empty; `used`: energy that each tier has used since the start, empty if it
-    /// is not recorded.
+    /// Adds a sample. `links`: tier and counters since the start of each link; `queues`: number of
+    /// the link, packets and IP bytes of each queue that is not empty; `used`: energy that each tier
+    /// has used since the start, empty if it is not recorded.
     pub fn take(
         &mut self,
-        totals: &[u64],
-        links: impl Iterator<Item = LinkTotals>,
+        links: impl Iterator<Item = (u8, LinkTotals)>,
         queues: impl Iterator<Item = (u32, u32, u64)>,
         used: &[Used],
     ) {
         self.power.take(used);
         let sample = self.len() as u32;
-        for (link, (last, now)) in self.last_of_link.iter_mut().zip(links).enumerate() {
+        let first = self.carried.len();
+        self.carried.resize(first + self.tiers, 0);
+        let carried = &mut self.carried[first..];
+        for (link, (last, (tier, now))) in self.last_of_link.iter_mut().zip(links).enumerate() {
             if *last != now {
+                carried[usize::from(tier)] += now.bytes - last.bytes;
                 let few = |now: u64, last: u64| u32::try_from(now - last).unwrap_or(u32::MAX);
                 self.links.push(LinkSample {
                     sample,
@@ -132,10 +132,6 @@ impl Samples {
                 });
                 *last = now;
             }
-        }
-        for (last, &total) in self.last_total.iter_mut().zip(totals) {
-            self.carried.push(total - *last);
-            *last = total;
         }
         self.queues.extend(queues.map(|(link, packets, bytes)| QueueSample {
             sample,
@@ -156,13 +152,6 @@ impl Samples {
             let (a, b) = pair.split_at(self.tiers);
             folded.extend(a.iter().zip(b).map(|(a, b)| a + b));
         }
-        // A last sample without partner becomes the first part of the next pair.
-        if self.len() % 2 == 1 {
-            let rest = &self.carried[2 * pairs * self.tiers..];
-            for (last, r) in self.last_total.iter_mut().zip(rest) {
-                *last -= r;
-            }
-        }
         self.carried = folded;
         // Sample k of the old series was taken at time (k + 1) · interval, so the samples with odd
         // k remain.
@@ -177,7 +166,7 @@ impl Samples {
     }
 
     /// Adds the traffic of each link in two neighbouring intervals, for the first `pairs` pairs of
-    /// intervals. If the last interval has no partner, its traffic is counted in the next interval.
+    /// intervals. If the last interval has no partner, its traffic is counted in the next sample.
     fn halve_links(&mut self, pairs: u32) {
         let mut folded: Vec<LinkSample> = Vec::with_capacity(self.links.len());
         for pair in self.links.chunk_by(|a, b| a.sample / 2 == b.sample / 2) {
@@ -357,13 +346,8 @@ mod tests {
                 // every fifth interval.
                 let used = Used { joules: now.as_secs_f64(), ..Used::default() };
                 let totals = |bytes, drops, marks| LinkTotals { bytes, drops, marks };
-                let links = [totals(now.0 / 1_000_000, 0, i), totals(0, i / 5, 0)];
-                s.take(
-                    &[now.0 / 1_000_000],
-                    links.into_iter(),
-                    [(3, 1, now.0)].into_iter(),
-                    &[used],
-                );
+                let links = [(0, totals(now.0 / 1_000_000, 0, i)), (0, totals(0, i / 5, 0))];
+                s.take(links.into_iter(), [(3, 1, now.0)].into_iter(), &[used]);
             }
             assert!(times.windows(2).all(|w| w[0] < w[1]));
             assert!(s.len() <= most);

@@ -105,16 +105,8 @@ impl FabricConfig {
         self.queues().any(QueueConfig::reads_remaining)
     }
 
-    /// Whether the queues of every port decide about a packet when it is enqueued, and packets
-    /// leave in the order of their arrival.
-    pub fn decides_at_enqueue(&self) -> bool {
-        self.scheduler.classes().is_empty()
-            && self.shared_queues().is_none()
-            && self.queues().all(|queue| queue.is_one_fifo() && !queue.decides_at_dequeue())
-    }
-
     /// Returns the settings of the queues of switches, of hosts and of traffic classes.
-    fn queues(&self) -> impl Iterator<Item = &QueueConfig> {
+    pub fn queues(&self) -> impl Iterator<Item = &QueueConfig> {
         let classes = match &self.scheduler {
             SchedulerConfig::Classes(classes) => classes.as_slice(),
             SchedulerConfig::Fifo | SchedulerConfig::StrictPriority => &[],

@@ -374,7 +374,11 @@ impl Fabric {
             return self.end_without_link(now, link, before, handle());
         };
         if !l.enqueues_fast() {
-            return self.enqueue_slow_path(now, link, packet, before, events);
+            let is_left = l.has_dcb() || (self.partition.is_some() && !l.decides_late());
+            return match is_left {
+                true => self.enqueue_via_fabric(now, link, packet, before, events),
+                false => self.enqueue_slow_path(now, link, packet, before, events),
+            };
         }
         match l.enqueue_fast(now, packet, &mut self.pool) {
             Ok(None) => {}
@@ -394,9 +398,6 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let l = &mut self.links[link as usize];
-        if l.has_dcb() || l.partitioned.is_some() {
-            return self.enqueue_via_fabric(now, link, packet, before, events);
-        }
         let outcome = l.enqueue(now, packet, &mut self.pool);
         if outcome == Outcome::Queued {
             return self.unsettled.note(link, l);
@@ -422,10 +423,8 @@ impl Fabric {
             Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
             Outcome::Displaced(key) => {
                 events.set(link, key);
+                self.set_during(now, link, before);
                 self.record_drops(now, link);
-            }
-            Outcome::LeftToFabric => {
-                self.enqueue_via_fabric(now, link, handle.words(), before, events)
             }
         }
     }
@@ -465,11 +464,18 @@ impl Fabric {
         before: u32,
     ) {
         self.record_deferred_drops(link);
+        self.set_during(now, link, before);
+        self.drop_packet(now, link, handle, cause);
+    }
+
+    /// Sets the position of the current event, in which the port of link `link` drops packets, among
+    /// the events of all parts of a partitioned fabric.
+    #[cold]
+    fn set_during(&mut self, now: Time, link: u32, before: u32) {
         let during = self.event_at(now, if before == link { reverse(link) } else { before });
         if let Some(partition) = &mut self.partition {
             partition.during = during;
         }
-        self.drop_packet(now, link, handle, cause);
     }
 
     /// Drops a packet at a link: counts the drop, records it in the list of losses, and removes the
@@ -488,8 +494,11 @@ impl Fabric {
         self.tally.dropped += 1;
         let packet = self.pool.remove(handle.slot());
         self.pool.take_sack(packet.sack);
-        let order =
-            self.partition.as_ref().map_or(((Key::NEVER, 0), 0), |partition| partition.during);
+        let order = match &self.partition {
+            None => ((Key::NEVER, 0), 0),
+            Some(_) if cause == Cause::Sojourn => Lost::order_at_dequeue(at, link),
+            Some(partition) => partition.other.unwrap_or(partition.during),
+        };
         Lost { at, link, cause, dst: self.host_of(handle.dst()), order, packet }
     }
 
@@ -582,6 +591,9 @@ impl Fabric {
         link: u32,
         events: &mut Tournament,
     ) -> Option<u32> {
+        if TAPPED && self.partition.is_some() {
+            self.note_event(key, link);
+        }
         if DCB {
             if key.is_departure() {
                 self.fire_departure(key, link, events);
@@ -636,6 +648,9 @@ impl Fabric {
         events: &mut Tournament,
     ) -> Option<u32> {
         if TAPPED {
+            if self.ends_elsewhere(link, &handle) {
+                return None;
+            }
             self.observe(now, link, &handle);
         }
         if to < self.graph.hosts {

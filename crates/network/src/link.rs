@@ -106,9 +106,6 @@ pub enum Outcome {
     /// next event of the link now has the given key, which may be earlier or later than the
     /// previous key.
     Displaced(Key),
-    /// Nothing was done: [`Fabric`](crate::fabric::Fabric) itself enqueues the packet, see
-    /// [`Link::leave_to_fabric`].
-    LeftToFabric,
 }
 
 /// Packets that a discipline has dropped at dequeue, each with the time and the cause of its drop;
@@ -427,11 +424,15 @@ impl Link {
         packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Result<Option<Key>, Outcome> {
-        if self.on_wire.len() >= self.admits_below as usize
-            && (self.busy_until > now || self.sees_all)
-            && let Some(outcome) = self.decide_on_fast_path(now, packet, pool)
-        {
-            return Err(outcome);
+        if self.on_wire.len() >= self.admits_below as usize {
+            let outcome = match (self.sees_all, self.busy_until > now) {
+                (true, _) => self.decide_and_count(now, packet, pool),
+                (false, true) => self.decide_on_fast_path(now, packet, pool),
+                (false, false) => None,
+            };
+            if let Some(outcome) = outcome {
+                return Err(outcome);
+            }
         }
         Ok(self.append_to_wire(now, packet))
     }
@@ -469,23 +470,48 @@ impl Link {
             return Some(self.leave_fast_path_with(now, packet, pool));
         }
         let [low, high] = self.packet_thresholds;
-        let backlog = if self.sees_all {
-            self.update_waiting(now)
-        } else if !self.queue_reaches(low, now) {
+        if !self.queue_reaches(low, now) {
             return None;
-        } else if self.queue_reaches(high, now) {
+        }
+        if self.queue_reaches(high, now) {
             return Some(Outcome::Dropped(Cause::QueueFull));
-        } else if high < u32::MAX {
-            // The exact length of the queue does not matter, so that it need not be counted.
-            Backlog { packets: low as usize, bytes: 0 }
-        } else {
-            self.backlog(now)
-        };
+        }
+        if high == u32::MAX {
+            return self.decide_by_backlog(now, packet, pool);
+        }
+        let handle = packet.arriving(now);
+        let verdict = self.queue.between_thresholds(pool.get(handle.slot()));
+        self.carry_out_verdict(now, &handle, verdict, pool).map(Outcome::Dropped)
+    }
+
+    /// Decides about a packet like [`Link::decide_on_fast_path`], at a port whose discipline must see
+    /// every packet.
+    #[inline(never)]
+    fn decide_and_count(
+        &mut self,
+        now: Time,
+        packet: PacketWords,
+        pool: &mut PacketPool,
+    ) -> Option<Outcome> {
+        let backlog = self.update_waiting(now);
         let lost = self.apply_aqm(now, &packet.arriving(now), backlog, self.busy_until, pool);
-        if self.sees_all && lost.is_none() {
+        if lost.is_none() {
             self.count_enqueued(now, packet.ip_len());
         }
         lost.map(Outcome::Dropped)
+    }
+
+    /// Decides like [`Link::decide_on_fast_path`], with a discipline that needs the exact length of
+    /// the queue.
+    #[inline(never)]
+    fn decide_by_backlog(
+        &mut self,
+        now: Time,
+        packet: PacketWords,
+        pool: &mut PacketPool,
+    ) -> Option<Outcome> {
+        let (backlog, clear_at) = (self.backlog(now), self.busy_until);
+        self.apply_aqm(now, &packet.arriving(now), backlog, clear_at, pool).map(Outcome::Dropped)
     }
 
     /// Fixes the departure of an admitted packet and appends it to the ring of packets in flight.
@@ -502,10 +528,10 @@ impl Link {
     /// event of the link now has this key.
     #[inline(always)]
     fn append_to_wire(&mut self, now: Time, packet: PacketWords) -> Option<Key> {
-        let ip_len = u32::from(packet.ip_len());
-        let depart = self.extend_backlog(now, self.send_time(ip_len));
+        let ip_bytes = packet.ip_bytes();
+        let depart = self.extend_backlog(now, self.send_time(ip_bytes as u32));
         let arrive = depart.after(self.delay);
-        self.held_bytes += u64::from(ip_len);
+        self.held_bytes += ip_bytes;
         let first = self.on_wire.is_empty();
         self.on_wire.push(packet.arriving(arrive));
         first.then(|| self.arrival_key(now, arrive))
@@ -514,6 +540,7 @@ impl Link {
     /// Returns the input of the queue discipline for an arriving packet. `backlog` is the queue of
     /// the port before the packet, and `clear_at` the time at which the port will have sent all
     /// earlier packets.
+    #[inline]
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
@@ -546,18 +573,26 @@ impl Link {
         clear_at: Time,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let (ip_len, send_time) =
-            (u32::from(handle.ip_len()), self.send_time(handle.ip_len().into()));
-        let verdict = self.queue.decide(|| Arrival {
-            now,
-            ip_len,
-            send_time,
-            backlog,
-            clear_at,
-            packet: pool.get(handle.slot()),
-            handle: *handle,
-            pool,
-        });
+        let arrival = self.arrival(now, handle, backlog, clear_at, pool);
+        let verdict = match &mut self.queue {
+            // RED decides about every packet and reads few of its properties. Tested first, it needs
+            // neither the other properties nor a jump table.
+            Queue::Red(red) => red.at_enqueue(&arrival),
+            queue => queue.at_enqueue(&arrival),
+        };
+        self.carry_out_verdict(now, handle, verdict, pool)
+    }
+
+    /// Marks an arriving packet if the discipline has decided so. Returns the cause if the packet is
+    /// dropped.
+    #[inline(always)]
+    fn carry_out_verdict(
+        &mut self,
+        now: Time,
+        handle: &PacketHandle,
+        verdict: Verdict,
+        pool: &mut PacketPool,
+    ) -> Option<Cause> {
         if verdict == Verdict::Mark {
             self.mark(now, handle.slot(), handle.identity(), pool);
         }
@@ -582,9 +617,7 @@ impl Link {
         if self.lpi.is_some() {
             return self.enqueue_sleeping(now, handle, pool);
         }
-        if self.fault_state.is_none() {
-            return Outcome::LeftToFabric;
-        }
+        debug_assert!(self.fault_state.is_some());
         let busy = self.busy_until > now;
         if (busy && self.on_wire.len() >= self.admits_below as usize) || self.sees_all {
             let backlog = if busy { self.backlog(now) } else { Backlog::default() };
@@ -676,12 +709,12 @@ impl Link {
     pub(crate) fn arrive_fast(&mut self, key: Key) -> (PacketHandle, Key) {
         debug_assert!(self.arrives_fast() && !key.is_departure());
         let handle = self.take_first(key);
-        let next = match self.on_wire.get(0) {
+        let next = match self.on_wire.first().map(|handle| handle.arrive) {
             None => Key::NEVER,
-            Some(handle) if self.framing_and_path & WITH_JITTER == 0 => {
-                Key::new(handle.arrive, Class::Arrival)
+            Some(arrive) if self.framing_and_path & WITH_JITTER == 0 => {
+                Key::new(arrive, Class::Arrival)
             }
-            Some(handle) => self.arrival_key(key.time(), handle.arrive),
+            Some(arrive) => self.arrival_key(key.time(), arrive),
         };
         (handle, next)
     }
@@ -702,10 +735,10 @@ impl Link {
     #[inline(always)]
     pub(crate) fn take_first(&mut self, key: Key) -> PacketHandle {
         let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
-        let ip_len = u32::from(handle.ip_len());
-        self.held_bytes -= u64::from(ip_len);
+        let ip_bytes = handle.ip_bytes();
+        self.held_bytes -= ip_bytes;
         self.counters.packets += 1;
-        self.counters.bytes += u64::from(self.wire_bytes(ip_len));
+        self.counters.bytes += u64::from(self.wire_bytes(ip_bytes as u32));
         self.fold(key.0, handle.identity());
         handle
     }
@@ -734,9 +767,9 @@ impl Link {
         {
             return self.next_key_slow_path(now);
         }
-        match self.on_wire.get(0) {
+        match self.on_wire.first().map(|handle| handle.arrive) {
             None => Key::NEVER,
-            Some(handle) => self.arrival_key(now, handle.arrive),
+            Some(arrive) => self.arrival_key(now, arrive),
         }
     }
 

@@ -76,6 +76,14 @@ pub struct Lost {
     pub packet: Packet,
 }
 
+impl Lost {
+    /// Returns the position, in the order of all events, of the drops of a link at dequeue.
+    pub(crate) fn order_at_dequeue(at: Time, link: u32) -> EventOrder {
+        let key = Key::new(at, Class::Departure);
+        ((key, tie_rank(key, link, 0)), 0)
+    }
+}
+
 /// Lost packets that have not been read yet, in order of time.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Losses {
@@ -94,10 +102,8 @@ impl Losses {
         if lost.cause != Cause::Sojourn {
             return self.list.push_back(lost);
         }
-        let order = |l: &Lost| {
-            let key = Key::new(l.at, Class::Departure);
-            (l.at, l.cause != Cause::Sojourn, tie_rank(key, l.link, 0))
-        };
+        let order =
+            |l: &Lost| (l.at, l.cause != Cause::Sojourn, Lost::order_at_dequeue(l.at, l.link));
         let place = self.list.partition_point(|other| order(other) <= order(&lost));
         self.list.insert(place, lost);
     }

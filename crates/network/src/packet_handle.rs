@@ -126,6 +126,13 @@ impl PacketWords {
         (self.identity_length_hash >> 32) as u16
     }
 
+    /// Returns [`PacketWords::ip_len`] as a number of 64 bits. A function that needs the length with
+    /// 32 and with 64 bits uses one register for both if it converts this number.
+    #[inline]
+    pub(crate) fn ip_bytes(&self) -> u64 {
+        self.identity_length_hash >> 32 & 0xffff
+    }
+
     /// Returns the hash for the choice among equal paths, see [`Packet::hash`].
     #[inline]
     pub fn hash(&self) -> u16 {

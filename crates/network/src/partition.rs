@@ -3,8 +3,11 @@
 //!
 //! A part owns its hosts, their switches with all ports, and the ports of core switches that lead
 //! down to its racks. Therefore a packet can change parts only on a link from a rack up to the
-//! core, after which its next port may belong to another part.
+//! core, after which its next port may belong to another part. If the ports of a switch depend on
+//! each other (shared buffers, PFC, QCN), each core switch belongs to one part with all its ports;
+//! then a packet can change parts on the link to a core switch and on the link from it.
 
+use crate::dcb::pfc::PauseFrame;
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
 use crate::pool::{Side, Stored};
@@ -98,6 +101,25 @@ pub struct Mail {
     pub(crate) sides: Vec<Side>,
     /// Announced deliveries to receivers in the sending part.
     pub promises: Vec<Promise>,
+    /// Sending hosts of the packets; only with QCN.
+    pub(crate) sources: Vec<u32>,
+    /// PAUSE frames in flight to the other part: link, time at which the frame takes effect, and
+    /// content.
+    pub(crate) pauses: Vec<(u32, Time, PauseFrame)>,
+    /// Events in which the sending part has refreshed the pauses of an ingress buffer: link, whose
+    /// port belongs to the receiving part, and time.
+    pub(crate) refreshes: Vec<(u32, Time)>,
+}
+
+/// A port that sends packets to another part of a partitioned fabric, and decides about a packet
+/// when its transmission starts.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct LatePort {
+    pub link: u32,
+    /// Number of packets whose transmission had started when packets were last handed over.
+    pub packets: u64,
+    /// Number of PAUSE frames that had been sent when packets were last handed over.
+    pub frames: u64,
 }
 
 /// One part of a partitioned fabric: the links it owns, and the messages it exchanges with other
@@ -109,6 +131,21 @@ pub struct Partition {
     /// Number of the part to which each node belongs, by node; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
+    /// Ports to other parts that decide about a packet when its transmission starts.
+    pub(crate) late: Vec<LatePort>,
+    /// Simulated time until which packets were last handed over to other parts at these ports.
+    pub(crate) handed_until: Time,
+    /// Number of events of links between switches that the part of the port counts, and not this
+    /// one.
+    pub foreign: u64,
+    /// Recent events of ports with data-centre bridging (DCB) to other parts, other than arrivals:
+    /// link and time.
+    pub(crate) departures: Vec<(u32, Time)>,
+    /// Times at which other parts have refreshed pauses of ingress buffers at links of this part.
+    pub(crate) refreshes: Vec<(u32, Time)>,
+    /// Reason for which the run must be repeated on one thread; `None` if there is none.
+    #[serde(skip)]
+    pub abort_reason: Option<&'static str>,
     /// By host: number of receivers on it for which a packet with the last byte of a message has
     /// come from another part. If there are none, the port to the host is an ordinary port.
     pub(crate) last_bytes: Vec<u32>,
@@ -144,6 +181,12 @@ impl Partition {
             last_bytes: vec![0; part_of.len()],
             part_of,
             watches: Vec::new(),
+            late: Vec::new(),
+            handed_until: Time::ZERO,
+            foreign: 0,
+            departures: Vec::new(),
+            refreshes: Vec::new(),
+            abort_reason: None,
             out: (0..parts).map(|_| Mail::default()).collect(),
             first_out: Time::NEVER,
             checks: Vec::new(),
@@ -177,6 +220,38 @@ impl Partition {
             CORE => self.part_of[to as usize],
             part => part,
         }
+    }
+
+    /// Returns the number of the part in which a packet to host `dst` arrives at node `to`.
+    pub(crate) fn part_at(&self, to: u32, dst: HostId) -> usize {
+        match self.part_of[to as usize] {
+            CORE => self.part_of(dst),
+            part => usize::from(part),
+        }
+    }
+
+    /// Whether packets on a link from node `from` to node `to` may arrive in another part than that
+    /// of the port.
+    pub(crate) fn crosses(&self, from: u32, to: u32) -> bool {
+        self.part_of[from as usize] != CORE
+            && self.part_of[from as usize] != self.part_of[to as usize]
+    }
+
+    /// Counts the events of links that have also been events of the same links in other parts, after
+    /// all events until `until` have been executed, and returns their number.
+    pub(crate) fn match_refreshes(&mut self, until: Time) -> u64 {
+        let (due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.refreshes).into_iter().partition(|&(_, at)| at <= until);
+        self.refreshes = later;
+        let both = due.iter().filter(|of| self.departures.contains(of)).count() as u64;
+        self.departures.retain(|&(_, at)| at > self.handed_until);
+        both
+    }
+
+    /// Returns the number of events of this part that are events of another part, too, which counts
+    /// them. All events of the run have been executed.
+    pub fn copied_events(&mut self) -> u64 {
+        self.kept + self.foreign + self.match_refreshes(Time::NEVER)
     }
 
     /// Starts to watch for the last byte of a message, the byte before stream position `end`, at a

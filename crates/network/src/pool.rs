@@ -283,6 +283,29 @@ impl PacketPool {
         stored
     }
 
+    /// Returns a copy of a packet, so that another pool can store it, too. Its SACK blocks, if any,
+    /// are appended to `sides`.
+    pub(crate) fn copy_out(&self, slot: u32, sides: &mut Vec<Side>) -> Stored {
+        let stored = self.slots[slot as usize];
+        if stored.sack() != NO_SACK {
+            sides.push(self.sacks[stored.sack() as usize]);
+        }
+        stored
+    }
+
+    /// Removes a packet together with its SACK blocks.
+    pub(crate) fn discard(&mut self, slot: u32) {
+        let packet = self.remove(slot);
+        self.take_sack(packet.sack);
+    }
+
+    /// Adds the packets of another pool at the end of a run: afterwards only the numbers of packets
+    /// and SACK blocks are read, so that handles of the other pool are not changed.
+    pub(crate) fn add_counts_of(&mut self, other: &PacketPool) {
+        self.slots.extend_from_slice(&other.slots[..other.in_use()]);
+        self.sacks.extend_from_slice(&other.sacks[..other.sacks_in_use()]);
+    }
+
     /// Stores a packet that was detached from another pool, and returns its slot. The SACK blocks
     /// are the next item of `sides`, if the packet has any.
     #[inline]

@@ -99,7 +99,7 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// Appends a value as the newest value.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: T) {
         if self.len as usize == self.cells.len() {
             self.grow();
@@ -118,10 +118,19 @@ impl<T: Copy + Default> Ring<T> {
         let value = *self.at(0);
         memory::prefetch_item(&self.cells, self.cell(1 + AHEAD));
         self.len -= 1;
-        // An empty ring starts again at its first cell, so that a ring with few values uses few
-        // cache lines, even if it was long before.
-        self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
+        self.head = self.head.wrapping_add(1);
         Some(value)
+    }
+
+    /// Returns the oldest value; `None` if the ring is empty. An empty ring then starts again at its
+    /// first cell, so that a ring with few values uses few cache lines, even if it was long before.
+    #[inline]
+    pub fn first(&mut self) -> Option<&T> {
+        if self.len == 0 {
+            self.head = 0;
+            return None;
+        }
+        Some(self.at(0))
     }
 
     /// Removes the newest values until at most `len` values, the oldest ones, are left.
@@ -200,6 +209,7 @@ mod tests {
         let mut ring = Ring::default();
         (0..9).for_each(|value| ring.push(value));
         while ring.pop().is_some() {}
+        assert_eq!(ring.first(), None);
         ring.push(77);
         assert_eq!((ring.cells[0], ring.get(0)), (77, Some(&77)));
     }

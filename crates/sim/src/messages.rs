@@ -223,9 +223,8 @@ impl Messages {
     }
 
     /// Moves messages from `other`, another part of a partitioned run (one run on several threads),
-    /// into this part. Only messages of senders (slot of the client's endpoint, side) for which
-    /// `theirs` returns true are moved.
-    pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
+    /// into this part. Only messages of senders for which `theirs` returns true are moved.
+    pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(EndpointId) -> bool) {
         if self.connections.len() < other.connections.len() {
             self.connections.resize(other.connections.len(), None);
         }
@@ -234,7 +233,7 @@ impl Messages {
         {
             let Some(other) = other else { continue };
             for side in [Side::Client, Side::Server] {
-                if theirs(2 * i, side) {
+                if theirs(end_of(EndpointId::new(2 * i, 0), side)) {
                     let mine = mine.get_or_insert_with(|| Connection {
                         in_flight: Default::default(),
                         ..*other

@@ -1,10 +1,11 @@
 //! State of one part of a partitioned run (one run on several threads): rows and events that are
 //! stored until the parts are united, and data of consistency checks.
 
+use crate::stream_transports::number::TransportNumber;
 use crate::wakes::Executed;
 use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
-use eastwest_network::losses::EventOrder;
+use eastwest_network::losses::{EventOrder, Lost};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -17,9 +18,8 @@ pub struct PartState {
     /// delivered the last byte, number of packets that had arrived on this link before). Link and
     /// packet count determine the order of the rows of all parts.
     pub rows: Vec<(FlowRow, u32, u64)>,
-    /// Recorded events of connections (drops, timeouts …), each with its order among the events of
-    /// all parts.
-    pub events: Vec<(EventOrder, EventRow)>,
+    /// Recorded events of connections (drops, timeouts …).
+    pub events: Vec<PartEvent>,
     /// Number of events of connections that were not recorded because the limit was reached.
     pub events_left_out: u64,
     /// Number of delivered flows whose sender is in this part, without requests for flows and
@@ -27,6 +27,8 @@ pub struct PartState {
     pub done: u64,
     /// By workload: whether the run waits for its end (it is not a background workload).
     pub awaited: Vec<bool>,
+    /// Transport of all connections of the run.
+    pub transport: TransportNumber,
     /// For each slot of a receiving endpoint in this part: the arrival times of the messages in
     /// flight that this part has promised to the part of the sender, in order.
     pub promised: Vec<VecDeque<Time>>,
@@ -59,13 +61,23 @@ pub struct PartState {
     pub first_over: Option<Time>,
 }
 
+/// A recorded event of a connection in one part of a partitioned run.
+#[derive(Serialize, Deserialize)]
+pub enum PartEvent {
+    /// Event of an endpoint of this part: row, and order among the events of all parts.
+    OfEndpoint(EventRow, EventOrder),
+    /// Lost packet. The switch that has dropped it can belong to another part than both hosts, so
+    /// that only the united parts know its connection.
+    Lost(Lost),
+}
+
 impl PartState {
     /// Records an event of a connection; at most `most` events of this part are stored. Events of
     /// one part are in order, so the first `most` events of the whole run are among the stored
     /// events of all parts.
-    pub fn keep_event(&mut self, most: usize, row: EventRow, order: EventOrder) {
+    pub fn keep_event(&mut self, most: usize, event: PartEvent) {
         if self.events.len() < most {
-            self.events.push((order, row));
+            self.events.push(event);
         } else {
             self.events_left_out += 1;
         }

@@ -21,18 +21,19 @@
 
 use crate::messages::Delivered;
 use crate::network::Source;
-use crate::part_state::PartState;
+use crate::part_state::{PartEvent, PartState};
 use crate::progress::RunError;
 use crate::site::Site;
-use crate::stream_transports::interface::StreamTransport;
+use crate::stream_transports::interface::{Arrived, Partitionable, StreamTransport};
 use crate::stream_transports::number::TransportNumber;
 use crate::wakes::{Executed, WakeUp};
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
+use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::losses::EventOrder;
 use eastwest_network::partition::{Partition, Promise, within_link};
-use eastwest_types::{ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
+use eastwest_types::{ConnId, EndpointId, HostId, Purpose, Span, Time};
 use eastwest_workload::{Action, Event};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -79,8 +80,32 @@ impl World {
 
     /// Whether this part of a partitioned run simulates the host of an endpoint.
     pub(crate) fn owns(&self, end: EndpointId) -> bool {
-        let site = &self.site;
-        site.network.owns(site.transports.tcp.stack.endpoint(end).local())
+        self.site.network.owns(self.transport().hosts(end).0)
+    }
+
+    /// Returns the transport of all connections of this partitioned run.
+    fn transport(&self) -> &dyn StreamTransport {
+        self.site.transports.of(self.part_state().transport)
+    }
+
+    /// Returns mutable access to the transport of all connections of this partitioned run.
+    fn transport_mut(&mut self) -> &mut dyn StreamTransport {
+        self.site.transports.of_mut(self.part_state().transport)
+    }
+
+    /// Returns the functions of the transport that only partitioned runs need.
+    fn transport_in_part(&mut self) -> &mut dyn Partitionable {
+        self.transport_mut().partitionable().expect("a partitioned run has such a transport")
+    }
+
+    /// Returns the link from the switch of the host of an endpoint to the host.
+    fn down_to(&self, end: EndpointId) -> u32 {
+        self.site.network.fabric.down_to(self.transport().hosts(end).0)
+    }
+
+    /// Whether a connection of this part may have ended since the run began.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.transport_in_part().has_ended()
     }
 
     /// Returns the order of the current event at a host among the events of all parts of a
@@ -107,7 +132,7 @@ impl World {
             | Action::Truncate { conn, .. }
             | Action::Close { conn }
             | Action::Abort { conn }
-            | Action::Ask { conn } => site.transports.tcp.messages.find(workload, conn.0).is_none(),
+            | Action::Ask { conn } => self.transport().messages().find(workload, conn.0).is_none(),
             _ => false,
         }
     }
@@ -115,11 +140,10 @@ impl World {
     /// Counts a connection between hosts of other parts of the partitioned run, so that later
     /// connections have the numbers of an undivided run.
     fn count_elsewhere(&mut self) {
-        let (network, tcp) = (&mut self.site.network, &mut self.site.transports.tcp);
-        network.opened += 1;
-        tcp.connections.number();
-        if !tcp.stack.skip() {
-            self.stop_without_slots(TransportNumber::TCP);
+        self.site.network.opened += 1;
+        self.site.transports.tcp.connections.number();
+        if !self.transport_in_part().skip() {
+            self.stop_without_slots(self.part_state().transport);
         }
     }
 
@@ -159,22 +183,16 @@ impl World {
         if end >= LONGEST_STREAM {
             self.abort_partitioned("a connection carries more than 2 GiB");
         }
-        if !self.owns(sender)
-            && self.owns(receiver)
-            && let Some(partition) = &mut self.site.network.fabric.partition
-        {
-            partition.watch(receiver, end + 1);
+        if !self.owns(sender) && self.owns(receiver) {
+            let first = self.transport_in_part().arrived(receiver).first;
+            self.partition_mut().watch(receiver, first + end);
         }
     }
 
     /// Handles the arrival of a message at `receiver`, which this part of a partitioned run
     /// simulates. If the sender is in another part, checks that the arrival was promised.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
-        let down = self
-            .site
-            .network
-            .fabric
-            .down_to(self.site.transports.tcp.stack.endpoint(receiver).local());
+        let down = self.down_to(receiver);
         let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
         let (event, number) = self.site.network.fabric.event_at(now, down);
         // actions of both endpoints belong to the event of this arrival, also the actions at the
@@ -197,9 +215,9 @@ impl World {
 
     /// Records a delivered message whose sender is in this part of a partitioned run.
     fn complete(&mut self, receiver: EndpointId, d: &Delivered, number: u64) {
-        let (tcp, network) = (&self.site.transports.tcp, &self.site.network);
-        let row = d.message.record.then(|| tcp.flow_row(network, receiver, d));
-        let link = network.fabric.down_to(tcp.stack.endpoint(receiver).local());
+        let network = &self.site.network;
+        let row = d.message.record.then(|| self.transport().flow_row(network, receiver, d));
+        let link = self.down_to(receiver);
         if let Some(part_state) = &mut self.part_state {
             let counts = part_state.awaited[usize::from(d.workload)];
             let is_request = d.message.purpose == Purpose::Request;
@@ -212,11 +230,7 @@ impl World {
     /// has promised the arrival time. The sender is in this part. `number` is the number of packets
     /// that the last link had delivered before.
     pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
-        let link = self
-            .site
-            .network
-            .fabric
-            .down_to(self.site.transports.tcp.stack.endpoint(receiver).local());
+        let link = self.down_to(receiver);
         let key = Key::new(self.site.network.now, Class::Arrival);
         self.set_other(Some((
             self.site.network.sources.order().of((key, link)),
@@ -232,7 +246,7 @@ impl World {
         if let Some(partition) = &mut self.site.network.fabric.partition {
             partition.kept += 1;
         }
-        let Some(d) = self.site.transports.tcp.messages.pop(receiver, u64::MAX) else {
+        let Some(d) = self.transport_mut().messages_mut().pop(receiver, u64::MAX) else {
             return self.abort_partitioned(
                 "a message did not arrive at the time announced to another thread",
             );
@@ -273,6 +287,15 @@ impl World {
         self.set_other(Some(order));
         self.dispatch(source);
         self.dispatch_notices();
+        self.set_other(None);
+    }
+
+    /// Handles the expiry of the alarm `id` of a card in this part of a partitioned run, which is the
+    /// event (key, source).
+    #[inline(never)]
+    pub(crate) fn on_card_alarm_in_part(&mut self, (key, source): (Key, u32), id: u64) {
+        self.set_other(Some((self.site.network.sources.order().of((key, source)), 0)));
+        self.on_card_alarm((key, source), id);
         self.set_other(None);
     }
 
@@ -346,6 +369,9 @@ impl World {
     /// Returns the endpoint of the next timer to expire if its peer is in another part of a
     /// partitioned run; otherwise `None`.
     pub(crate) fn timer_across(&self) -> Option<EndpointId> {
+        if self.part_state().transport != TransportNumber::TCP {
+            return None; // only TCP inspects the peer
+        }
         let end = EndpointId(self.site.network.timers.first_token()? as u32);
         (self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer())).then_some(end)
     }
@@ -353,7 +379,9 @@ impl World {
     /// Returns the first simulated time before `bound` at which a timer of this part inspects a
     /// peer in another part; `bound` if there is none.
     pub(crate) fn next_look_across(&mut self, bound: Time) -> Time {
-        if self.site.network.timers.first().time() >= bound {
+        if self.site.network.timers.first().time() >= bound
+            || self.part_state().transport != TransportNumber::TCP
+        {
             return bound;
         }
         let mut ends = Vec::new();
@@ -370,15 +398,8 @@ impl World {
     /// whose peer is in another part: the end of a connection depends on both endpoints, and each
     /// part knows only one in time.
     pub(crate) fn check_late(&mut self) {
-        if self
-            .site
-            .transports
-            .tcp
-            .stack
-            .take_late_arrivals()
-            .into_iter()
-            .any(|end| !self.owns(end.peer()))
-        {
+        let late = self.transport_in_part().take_late_arrivals();
+        if late.into_iter().any(|end| !self.owns(end.peer())) {
             self.abort_partitioned(
                 "a packet arrived at a connection that had already ended on its host",
             );
@@ -397,25 +418,29 @@ impl World {
         checks.dedup();
         let mut promises = Vec::new();
         for (link, receiver) in checks {
-            let (next, mut held) =
-                self.site.transports.tcp.stack.endpoint(receiver).received_ranges();
+            let Arrived { next, mut above, first } = self.transport_in_part().arrived(receiver);
             // messages that are promised already, and are still in flight
             let promised = self.part_state().promised.get(receiver.slot()).map_or(0, VecDeque::len);
-            let ends = self.site.transports.tcp.messages.ends(receiver).map(|end| end + 1);
+            let ends = self.transport().messages().ends(receiver).map(|end| first + end);
             let ends: Vec<u64> = ends.skip(promised).collect();
-            let sources = &self.site.network.sources;
-            let range = (next.max(1), &ends[..]);
-            let sure =
-                self.site.network.fabric.completes(link, receiver, range, &mut held, sources);
+            let now = self.site.network.now;
+            let range = (next, &ends[..]);
+            let sure = self.site.network.fabric.completes(link, receiver, range, &mut above, now);
+            let fabric = &mut self.site.network.fabric;
             if !sure.is_empty() {
                 let after = ends.get(sure.len()).copied();
-                self.site.network.fabric.end_watch(link, receiver, after);
+                fabric.end_watch(link, receiver, after);
+            }
+            if fabric.checks_again(link, receiver)
+                && let Some(partition) = &mut fabric.partition
+            {
+                partition.checks.push((link, receiver));
             }
             promises.extend(sure.into_iter().map(|(at, number)| (link, number, at, receiver)));
         }
         promises.sort_unstable();
         for (link, number, at, endpoint) in promises {
-            let sender = self.site.transports.tcp.stack.endpoint(endpoint).remote();
+            let sender = self.transport().hosts(endpoint).1;
             let (Some(partition), Some(part_state)) =
                 (&mut self.site.network.fabric.partition, &mut self.part_state)
             else {
@@ -434,13 +459,10 @@ impl World {
     pub(crate) fn become_part(&mut self) {
         let flows = self.site.drivers.all.iter().filter_map(|driver| driver.workload.local_flows());
         let connections = flows.sum::<u64>().min(MOST_RESERVED) as usize;
-        let tcp = &mut self.site.transports.tcp;
-        tcp.stack.reserve(connections);
-        tcp.connections.reserve(connections);
-        tcp.messages.reserve(connections);
+        let transport = self.site.drivers.of(0).transport.number();
         let awaited = self.site.drivers.all.iter().map(|driver| !driver.background).collect();
-        self.part_state = Some(Box::new(PartState { awaited, ..PartState::default() }));
-        self.site.transports.tcp.stack.record_late_arrivals();
+        self.part_state = Some(Box::new(PartState { awaited, transport, ..PartState::default() }));
+        self.transport_in_part().become_part(connections);
         for driver in &mut self.site.drivers.all {
             driver.background = true;
         }
@@ -450,20 +472,40 @@ impl World {
 
     /// Executes all events of this part of a partitioned run before the time `end`.
     pub(crate) fn run_window(&mut self, end: Time) -> Result<(), RunError> {
-        let over = self.site.transports.tcp.stack.has_ended();
+        let over = self.has_ended();
         let start = self.site.network.now;
         self.site.until = Time(end.0 - 1);
-        self.run_events::<false, false>(u64::MAX)?;
-        self.promise();
-        self.check_late();
+        self.run_events_of_part(u64::MAX)?;
+        self.finish_window(self.site.until);
         self.count_hops();
         if !over
-            && self.site.transports.tcp.stack.has_ended()
+            && self.has_ended()
             && let Some(part_state) = &mut self.part_state
         {
             part_state.first_over = Some(start);
         }
         Ok(())
+    }
+
+    /// Executes events of this part like [`World::run_events`].
+    pub(crate) fn run_events_of_part(&mut self, events: u64) -> Result<(), RunError> {
+        let fabric = &self.site.network.fabric;
+        match (fabric.has_late_ports(), fabric.has_dcb()) {
+            (_, true) => self.run_events::<true, true>(events),
+            (true, false) => self.run_events::<true, false>(events),
+            (false, false) => self.run_events::<false, false>(events),
+        }
+        .map(|_| ())
+    }
+
+    /// Prepares the messages to other parts after all events before or at the time `until`.
+    pub(crate) fn finish_window(&mut self, until: Time) {
+        self.site.network.fabric.hand_over(until);
+        self.promise();
+        self.check_late();
+        if let Some(why) = self.partition().abort_reason {
+            self.abort_partitioned(why);
+        }
     }
 
     /// Counts packet transmissions on all links every 64 windows, for the progress display.
@@ -482,19 +524,12 @@ impl World {
     }
 
     /// Merges the parts `others` of a partitioned run, which ended with the event `last` (key,
-    /// source), into this part. The result equals the state of an undivided run.
+    /// source), into this part. The results equal those of an undivided run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
         let partition = self.site.network.fabric.partition.as_ref().expect("the run has parts");
-        let tcp = &mut self.site.transports.tcp;
         for (other, part) in others.iter_mut().zip(1..) {
-            let other = &mut other.site.transports.tcp;
-            tcp.stack.adopt_endpoints(&mut other.stack, |host| partition.is_in(host, part));
-            tcp.connections.take_over(&other.connections);
-            tcp.messages.take_over(&mut other.messages, |slot, side| {
-                let client = EndpointId::new(slot, 0);
-                let end = if side == Side::Client { client } else { client.peer() };
-                partition.is_in(tcp.stack.endpoint(end).local(), part)
-            });
+            let theirs = |host| partition.is_in(host, part);
+            self.site.transports.take_over(&mut other.site.transports, &theirs);
         }
         let mut part_state = self.part_state.take().expect("the run is partitioned");
         self.site.events -= part_state.copied;
@@ -510,12 +545,11 @@ impl World {
                 mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
             }
         }
-        self.site.events -=
-            self.site.network.fabric.partition.as_ref().map_or(0, |partition| partition.kept);
-        for other in &others {
-            self.site.events -=
-                other.site.network.fabric.partition.as_ref().map_or(0, |partition| partition.kept);
+        let mut copies = self.partition_mut().copied_events();
+        for other in &mut others {
+            copies += other.partition_mut().copied_events();
         }
+        self.site.events -= copies;
         let order = |row: &(FlowRow, u32, u64)| {
             (
                 self.site
@@ -530,11 +564,15 @@ impl World {
         part_state.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
         // Events of TCP precede losses at the same time, as in the undivided run, see
         // `Site::take_losses`.
-        part_state.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
-        part_state
-            .events
-            .into_iter()
-            .for_each(|(_, row)| self.site.probes.records.events.push(row));
+        let transports = &self.site.transports;
+        let mut events: Vec<(EventRow, EventOrder)> = (part_state.events.into_iter())
+            .map(|event| match event {
+                PartEvent::OfEndpoint(row, order) => (row, order),
+                PartEvent::Lost(lost) => (transports.event_of(&lost), lost.order),
+            })
+            .collect();
+        events.sort_by_key(|(row, order)| (row.at, row.drop.is_some(), *order));
+        events.into_iter().for_each(|(row, _)| self.site.probes.records.events.push(row));
         self.site.probes.records.events.leave_out(part_state.events_left_out);
         let mut fabrics: Vec<_> =
             others.into_iter().map(|other| other.site.network.fabric).collect();

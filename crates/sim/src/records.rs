@@ -172,12 +172,9 @@ impl Records {
     /// Records a sample of bytes sent, queue length and energy of all links at the simulated time
     /// `now`.
     pub fn sample(&mut self, fabric: &Fabric, now: Time) {
-        let mut totals = vec![0; self.tiers.len()];
-        for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {
-            totals[usize::from(tier)] += link.counters.bytes;
-        }
         let used = self.energy(fabric, now);
-        self.samples.take(&totals, link_totals(fabric), queues(fabric, now), &used);
+        let links = self.tier_of_link.iter().copied().zip(link_totals(fabric));
+        self.samples.take(links, queues(fabric, now), &used);
     }
 
     /// Returns the energy that the links of each tier have used until `now`; empty if no link can

@@ -95,7 +95,9 @@ impl Results {
     pub fn new(run: impl Into<Site>) -> Results {
         let mut site: Site = run.into();
         let digest = site.digest();
-        site.take_losses(Time::NEVER, &mut |events, row, _| events.push(row));
+        site.take_losses(Time::NEVER, &mut |events, transports, lost| {
+            events.push(transports.event_of(&lost));
+        });
         site.conserved().unwrap_or_else(|broken| panic!("{broken}"));
         let now = site.network.now;
         let naps = Naps::take(&mut site.network.fabric, now);

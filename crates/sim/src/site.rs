@@ -13,9 +13,9 @@ use crate::switch_power::SwitchPower;
 use crate::tcp::TcpRequest;
 use crate::transports::Transports;
 use eastwest_engine::order::{Class, Key};
-use eastwest_measure::events::{EventLog, EventRow};
+use eastwest_measure::events::EventLog;
 use eastwest_network::fabric::Fabric;
-use eastwest_network::losses::{EventOrder, Lost};
+use eastwest_network::losses::Lost;
 use eastwest_types::{HostId, Time};
 use serde::{Deserialize, Serialize};
 
@@ -222,8 +222,7 @@ impl Site {
     }
 
     /// Removes the packets lost before the time `before` from the log of the network. If events are
-    /// recorded, the function `keep` receives the row of each lost packet and its order among all
-    /// events.
+    /// recorded, the function `keep` receives each lost packet.
     ///
     /// The network stores lost packets, with 32 bits of their stream positions, until this function
     /// removes them: before another event is recorded, before a connection is opened (which may
@@ -234,7 +233,7 @@ impl Site {
     pub fn take_losses(
         &mut self,
         before: Time,
-        keep: &mut dyn FnMut(&mut EventLog, EventRow, EventOrder),
+        keep: &mut dyn FnMut(&mut EventLog, &Transports, Lost),
     ) {
         let fabric = &mut self.network.fabric;
         if fabric.losses.kept {
@@ -249,7 +248,7 @@ impl Site {
             }
             let events = &mut self.probes.records.events;
             if events.is_on() {
-                keep(events, self.transports.event_of(&lost), lost.order);
+                keep(events, &self.transports, lost);
             }
         }
     }

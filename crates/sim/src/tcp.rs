@@ -9,7 +9,7 @@ use crate::network::Network;
 use crate::plan::Plan;
 use crate::probes::Probes;
 use crate::processing::Segment;
-use crate::stream_transports::interface::StreamTransport;
+use crate::stream_transports::interface::{Arrived, Partitionable, StreamTransport};
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction, TcpOptions};
 use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
@@ -247,6 +247,43 @@ impl Tcp {
     }
 }
 
+impl Tcp {
+    /// Takes over, from the same transport in another part of a partitioned run, the endpoints on
+    /// the hosts for which `theirs` is true.
+    pub fn take_over(&mut self, other: &mut Tcp, theirs: &dyn Fn(HostId) -> bool) {
+        self.stack.adopt_endpoints(&mut other.stack, theirs);
+        self.connections.take_over(&other.connections);
+        let stack = &self.stack;
+        self.messages.take_over(&mut other.messages, |end| theirs(stack.endpoint(end).local()));
+    }
+}
+
+impl Partitionable for Tcp {
+    fn become_part(&mut self, connections: usize) {
+        self.stack.reserve(connections);
+        self.connections.reserve(connections);
+        self.messages.reserve(connections);
+        self.stack.record_late_arrivals();
+    }
+
+    fn skip(&mut self) -> bool {
+        self.stack.skip()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.stack.has_ended()
+    }
+
+    fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
+        self.stack.take_late_arrivals()
+    }
+
+    fn arrived(&self, receiver: EndpointId) -> Arrived {
+        let (next, above) = self.stack.endpoint(receiver).received_ranges();
+        Arrived { next: next.max(1), above: Some(above), first: 1 } // the SYN is position 0
+    }
+}
+
 impl StreamTransport for Tcp {
     fn messages(&self) -> &Messages {
         &self.messages
@@ -380,6 +417,10 @@ impl StreamTransport for Tcp {
 
     fn noun(&self) -> &'static str {
         "connection"
+    }
+
+    fn partitionable(&mut self) -> Option<&mut dyn Partitionable> {
+        Some(self)
     }
 
     fn timeouts_to_failure(&self, end: EndpointId) -> u32 {

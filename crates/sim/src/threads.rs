@@ -4,6 +4,7 @@
 //! the method; [`crate::parts`] contains the behaviour of one part.
 
 mod mode_chooser;
+mod report;
 mod step;
 mod watch;
 mod windows;
@@ -17,7 +18,7 @@ use crate::plan::{Plan, Transport, WorkloadPlan};
 use crate::results::Results;
 use crate::world::{Progress, RunError, World};
 use eastwest_engine::order::{Class, Key};
-use eastwest_network::config::PortSet;
+use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::energy::LinkPolicy;
 use eastwest_network::footprint::Sizes;
 use eastwest_network::partition::{CORE, Partition};
@@ -26,12 +27,13 @@ use eastwest_network::routing::{Ecmp, RoutingConfig};
 use eastwest_network::topology::Topology;
 use eastwest_types::{Span, Time};
 use mode_chooser::ModeChooser;
+use report::PartReport;
 use serde::{Deserialize, Serialize};
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
 use step::in_step;
-use windows::{Coordinator, Exchange, PartReport, Windows, windows};
+use windows::{Coordinator, Exchange, Windows, windows};
 
 /// Options of a partitioned run. The options change the wall-clock time of the run, not the
 /// results.
@@ -114,21 +116,33 @@ impl Finished {
     }
 }
 
-/// Returns the part number of every node, indexed by node; spines and core switches have the number
-/// [`CORE`]. `None` if the topology has no racks or pods to divide.
-fn divide(topology: &Topology, parts: usize) -> Option<Vec<u8>> {
-    let part = |unit: u32, units: u32| (unit as usize * parts / units as usize) as u8;
-    match *topology {
+/// Returns the number of the part of unit `unit` (rack, pod or core switch) of `units` units, which
+/// are divided evenly among `parts` parts.
+fn part_of_unit(unit: u32, units: u32, parts: usize) -> u8 {
+    (unit as usize * parts / units as usize) as u8
+}
+
+/// Returns the part number of every node, indexed by node. Spines and core switches have the number
+/// [`CORE`], unless the ports of a switch depend on each other. `None` if the topology has no racks
+/// or pods to divide.
+fn divide(fabric: &FabricConfig, parts: usize) -> Option<Vec<u8>> {
+    let has_whole_cores = fabric.dcb.is_on() || fabric.shared_queues().is_some();
+    let cores = |number: u32| {
+        let of = move |core| if has_whole_cores { part_of_unit(core, number, parts) } else { CORE };
+        (0..number).map(of)
+    };
+    let part = |unit: u32, units: u32| part_of_unit(unit, units, parts);
+    match fabric.topology {
         Topology::LeafSpine { leaves, hosts_per_leaf, spines, .. } => {
             let hosts = (0..leaves * hosts_per_leaf).map(|h| part(h / hosts_per_leaf, leaves));
             let switches = (0..leaves).map(|leaf| part(leaf, leaves));
-            Some(hosts.chain(switches).chain((0..spines).map(|_| CORE)).collect())
+            Some(hosts.chain(switches).chain(cores(spines)).collect())
         }
         Topology::FatTree { k, hosts_per_edge, .. } => {
             let half = k / 2;
             let hosts = (0..k * half * hosts_per_edge).map(|h| part(h / hosts_per_edge / half, k));
             let switches = (0..2).flat_map(|_| (0..k * half).map(|s| part(s / half, k)));
-            Some(hosts.chain(switches).chain((0..half * half).map(|_| CORE)).collect())
+            Some(hosts.chain(switches).chain(cores(half * half)).collect())
         }
         _ => None,
     }
@@ -167,25 +181,24 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
             "a service with a number of requests may end before the run",
         ),
         (
-            workloads.iter().any(|w| w.transport != Transport::Tcp),
-            "a workload uses a transport other than TCP",
+            workloads.iter().any(|w| w.transport == Transport::Ethernet),
+            "a workload sends raw Ethernet frames",
+        ),
+        (
+            workloads.iter().any(|w| w.transport != workloads[0].transport),
+            "workloads use different transports",
         ),
         (Sizes::of(&fabric.topology).with_several_cards > 0, "hosts have several network cards"),
-        (fabric.dcb.is_on(), "switches use PFC or QCN"),
         (plan.hosts.is_some(), "hosts need time to process packets ([hosts])"),
         (!fabric.faults.is_empty(), "the scenario has faults of links"),
         (fabric.routing != RoutingConfig::Ecmp(Ecmp), "routing is not ECMP"),
         (fabric.reference_ports, "ports use the slower reference mode (reference_ports)"),
         (
-            custom(&fabric.switch_queue) || custom(&fabric.host_queue),
+            fabric.queues().any(custom),
             "a queue is a mechanism of \
              your own",
         ),
         (fabric.telemetry, "a congestion control reads telemetry"),
-        (
-            !fabric.decides_at_enqueue(),
-            "ports drop or mark at departure (CoDel), or have several queues",
-        ),
         (
             !(awake(fabric.energy.host.policy) && awake(fabric.energy.fabric.policy)),
             "links save energy ([fabric.energy])",
@@ -252,17 +265,20 @@ impl Parts {
             return Ok(Err(why));
         }
         let parts = threads.min(units(&first.fabric.topology) as usize).min(usize::from(CORE) - 1);
-        let Some(part_of) = divide(&first.fabric.topology, parts).filter(|_| parts > 1) else {
+        let Some(part_of) = divide(&first.fabric, parts).filter(|_| parts > 1) else {
             return Ok(Err("one thread was requested"));
         };
         let awaited = first.workloads.iter().filter(|w| !w.background);
         let total = awaited.filter_map(|w| w.workload.local_flows()).sum();
         let mut worlds = build(first, plan, parts)?;
+        let transport = worlds[0].site.drivers.of(0).transport;
+        if worlds[0].site.transports.of_mut(transport.number()).partitionable().is_none() {
+            return Ok(Err("the transport of the workloads does not support several threads"));
+        }
         let first = &worlds[0];
         let (lookahead, until) = (lookahead(first), first.site.until);
-        if lookahead == Span::ZERO
-            || first.site.transports.tcp.stack.shortest_timeout() <= lookahead
-        {
+        let timeout = || first.site.transports.tcp.stack.shortest_timeout();
+        if lookahead == Span::ZERO || (transport == Transport::Tcp && timeout() <= lookahead) {
             return Ok(Err("a cable has no delay, or all delays exceed a timeout of TCP"));
         }
         debug_assert!(first.site.network.fabric.can_be_partitioned());
@@ -283,12 +299,17 @@ impl Parts {
     /// Unites all parts after the last event `last` of the run.
     fn finish(mut self, last: (Key, u32), parallel: Parallel) -> Finished {
         for world in &mut self.worlds {
+            world.site.network.now = last.0.time(); // until which the state is as on one thread
+            world.site.network.fabric.settle(last.0.time());
             world.record_losses(Time::NEVER);
             world.site.network.fabric.count_remote(last, world.site.network.sources.order());
         }
         let first = self.worlds.remove(0);
         let mut world = first.unite(self.worlds, last);
         world.site.until = self.until;
+        if last.1 == NO_SOURCE {
+            world.site.network.fabric.find_deadlock(self.until);
+        }
         for (driver, background) in world.site.drivers.all.iter_mut().zip(self.background) {
             driver.background = background;
         }
@@ -418,6 +439,9 @@ fn run_windows(
     })
 }
 
+/// Source of the last event of a run that its end time ends: no event has this source.
+const NO_SOURCE: u32 = u32::MAX;
+
 /// Simulated time executed in step between two calls of the observer, in windows (lookahead times).
 const WINDOWS_IN_STEP: u64 = 1024;
 
@@ -456,7 +480,7 @@ fn run_rest_in_step(
             return Ok(Err("no events were left although flows had not finished"));
         }
         if end == until {
-            return Ok(Ok((Key::new(until, Class::Change), u32::MAX)));
+            return Ok(Ok((Key::new(until, Class::Change), NO_SOURCE)));
         }
         if coordinator.on_progress(&report, all[0].site.network.now).is_some() {
             return Err(RunError::Interrupted);

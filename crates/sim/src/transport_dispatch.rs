@@ -2,6 +2,7 @@
 //! workloads of the events of transports.
 
 use crate::messages::{Message, end_of};
+use crate::part_state::PartEvent;
 use crate::stream_transports::interface::StreamNotice;
 use crate::stream_transports::number::TransportNumber;
 use crate::wakes::{Executed, WakeUp};
@@ -220,6 +221,9 @@ impl World {
         while let Some((end, notice)) = self.site.transports.further_mut(via).next_notice() {
             match notice {
                 StreamNotice::Delivered => self.deliver_messages(via, end),
+                StreamNotice::Failed if self.part_state.is_some() => {
+                    self.abort_partitioned("a connection was given up after too many timeouts");
+                }
                 StreamNotice::Failed => self.on_connection_failed(via, end),
             }
         }
@@ -376,9 +380,9 @@ impl World {
     #[cold]
     pub(crate) fn record_losses(&mut self, before: Time) {
         let part_state = &mut self.part_state;
-        self.site.take_losses(before, &mut |events, row, order| match part_state {
-            None => events.push(row),
-            Some(part_state) => part_state.keep_event(events.most(), row, order),
+        self.site.take_losses(before, &mut |events, transports, lost| match part_state {
+            None => events.push(transports.event_of(&lost)),
+            Some(part_state) => part_state.keep_event(events.most(), PartEvent::Lost(lost)),
         });
     }
 
@@ -440,7 +444,9 @@ impl World {
         let events = &mut self.site.probes.records.events;
         match &mut self.part_state {
             None => events.push(row),
-            Some(part_state) => part_state.keep_event(events.most(), row, order),
+            Some(part_state) => {
+                part_state.keep_event(events.most(), PartEvent::OfEndpoint(row, order))
+            }
         }
     }
 }

@@ -36,6 +36,14 @@ macro_rules! states {
                 }
             }
 
+            /// Takes over the endpoints on the hosts for which `theirs` is true, from the same
+            /// transports in another part of a partitioned run.
+            fn take_over(&mut self, other: &mut Further, theirs: &dyn Fn(HostId) -> bool) {
+                $(if let (Some(mine), Some(other)) = (&mut self.$module, &mut other.$module) {
+                    mine.take_over(other, theirs);
+                })*
+            }
+
             /// Yields the transports other than TCP that workloads use, each with its name.
             pub fn all(&self) -> impl Iterator<Item = (&'static str, &dyn FurtherTransport)> {
                 [$((
@@ -129,6 +137,13 @@ impl Transports {
             TransportNumber::TCP => &self.tcp,
             number => self.further_of(number),
         }
+    }
+
+    /// Takes over the endpoints on the hosts for which `theirs` is true, from the transports of
+    /// another part of a partitioned run.
+    pub fn take_over(&mut self, other: &mut Transports, theirs: &dyn Fn(HostId) -> bool) {
+        self.tcp.take_over(&mut other.tcp, theirs);
+        self.further.take_over(&mut other.further, theirs);
     }
 
     /// Yields TCP, then the other transports in use.

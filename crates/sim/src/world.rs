@@ -229,7 +229,10 @@ impl World {
                         only_moves_packets = false;
                     }
                 } else if let Some(id) = site.network.card_alarms.id_of(source) {
-                    self.on_card_alarm((key, source), id);
+                    match self.part_state.is_some() {
+                        true => self.on_card_alarm_in_part((key, source), id),
+                        false => self.on_card_alarm((key, source), id),
+                    }
                     only_moves_packets = false;
                 } else {
                     self.dispatch_other(source);
@@ -283,7 +286,8 @@ impl World {
     }
 
     /// Handles the expiry of the alarm `id` of a card, which is the event (key, source).
-    fn on_card_alarm(&mut self, (key, source): (Key, u32), id: u64) {
+    #[inline(always)]
+    pub(crate) fn on_card_alarm(&mut self, (key, source): (Key, u32), id: u64) {
         let site = &mut self.site;
         let (transport, number) = TransportNumber::of_timer(id);
         let has_notices =
@@ -506,11 +510,11 @@ impl World {
             }
             return;
         }
-        if self.part_state.is_some() {
-            return self.delivered_across(packet.dst_endpoint, packet.seq);
-        }
         if let Some(cnm) = Cnm::delivered(packet) {
             return network.fabric.apply_cnm(network.now, &cnm, &mut network.sources);
+        }
+        if self.part_state.is_some() {
+            return self.delivered_across(packet.dst_endpoint, packet.seq);
         }
         probes.records.datagram(packet, latency);
         if packet.ack > 0 {

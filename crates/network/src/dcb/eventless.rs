@@ -95,6 +95,23 @@ impl SwitchPorts {
     }
 }
 
+impl SwitchPorts {
+    /// Exchanges the state of a node with `other`, the same fabric in another part of a partitioned
+    /// run.
+    pub fn swap_node(&mut self, other: &mut SwitchPorts, node: usize) {
+        if let (Some(mine), Some(theirs)) =
+            (self.xoff_counts.get_mut(node), other.xoff_counts.get_mut(node))
+        {
+            std::mem::swap(mine, theirs);
+        }
+        if let (Some(mine), Some(theirs)) =
+            (self.memories.get_mut(node), other.memories.get_mut(node))
+        {
+            std::mem::swap(mine, theirs);
+        }
+    }
+}
+
 /// A packet that has reached the far end of a link with data-centre bridging.
 pub(crate) struct Arrived {
     pub handle: PacketHandle,
@@ -237,12 +254,11 @@ impl Link {
         let Some((sent_at, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
         let was_released = dcb.released > 0;
         dcb.released -= u32::from(was_released);
-        let due = dcb.due_unless_paused(*sent_at);
-        let is_eventless = dcb.is_eventless();
+        let due = dcb.is_eventless().then(|| dcb.eventless_due(*sent_at));
         let handle = self.take_first(key);
         let next = match due {
-            Some(due) if is_eventless => self.eventless_key_by(now, due),
-            _ => self.next_key(now),
+            Some(due) => self.eventless_key_by(now, due),
+            None => self.next_key(now),
         };
         Arrived { handle, was_released, next }
     }
@@ -259,8 +275,10 @@ impl Link {
     /// event of the port other than an arrival at the far end.
     #[inline(always)]
     fn eventless_key_by(&mut self, now: Time, due: Time) -> Key {
-        let arrive =
-            self.on_wire.get(0).map_or_else(|| self.foreseen_arrival(), |handle| handle.arrived());
+        let arrive = match self.on_wire.first().map(|handle| handle.arrived()) {
+            Some(arrive) => arrive,
+            None => self.foreseen_arrival(),
+        };
         let next = match arrive {
             Time::NEVER => Key::NEVER,
             arrive => self.arrival_key(now, arrive),

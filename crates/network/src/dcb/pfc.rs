@@ -256,6 +256,22 @@ impl PauseQueue {
         self.frames_sent += 1;
     }
 
+    /// Returns the PAUSE frames in flight after the first `sent` frames that the port has sent, each
+    /// with the time at which it takes effect. These frames must still be in flight.
+    pub fn sent_after(&self, sent: u64) -> impl Iterator<Item = &(Time, PauseFrame)> {
+        let new = (self.frames_sent - sent) as usize;
+        self.in_flight.iter().skip(self.in_flight.len() - new)
+    }
+
+    /// Adds a PAUSE frame that takes effect at time `at`, and that a port in another part of a
+    /// partitioned fabric has sent.
+    pub fn receive(&mut self, at: Time, frame: PauseFrame) {
+        if self.in_flight.is_empty() {
+            self.next = at;
+        }
+        self.in_flight.push_back((at, frame));
+    }
+
     /// Whether a PAUSE frame that is pending or in flight ends the pause of the priority
     /// `priority`.
     pub fn resumes(&self, priority: u8) -> bool {

@@ -319,6 +319,51 @@ impl Link {
         frame
     }
 
+    /// Returns the PAUSE frames in flight that the port has sent after the first `sent` frames, each
+    /// with the time at which it takes effect; none at a port without DCB.
+    pub(crate) fn pause_frames_after(
+        &self,
+        sent: u64,
+    ) -> impl Iterator<Item = &(Time, PauseFrame)> {
+        let dcb = self.queues.as_ref().and_then(|q| q.dcb.as_deref());
+        dcb.into_iter().flat_map(move |dcb| dcb.pause_queue.sent_after(sent))
+    }
+
+    /// Adds a PAUSE frame of this link that takes effect at time `at`, and that the port in another
+    /// part of a partitioned fabric has sent. Returns the key of the next event of the link.
+    pub(crate) fn receive_pause_frame(&mut self, at: Time, frame: PauseFrame) -> Key {
+        let b = self.dcb_mut();
+        b.pause_queue.receive(at, frame);
+        b.update_due();
+        self.next_key(Time::ZERO)
+    }
+
+    /// Whether a PAUSE frame of this port takes effect at the far end by `now`.
+    pub(crate) fn is_pause_frame_due(&self, now: Time) -> bool {
+        self.dcb().pause_queue.next <= now
+    }
+
+    /// Removes and returns the ingress buffer at the far end of the link; `None` if the far end is a
+    /// host.
+    pub(crate) fn take_input(&mut self) -> Option<Input> {
+        self.dcb_mut().input.take()
+    }
+
+    /// Sets the ingress buffer at the far end of the link.
+    pub(crate) fn put_input(&mut self, input: Option<Input>) {
+        self.dcb_mut().input = input;
+    }
+
+    /// Returns the time at which the port next starts to send a queued packet, as far as its state
+    /// tells; [`Time::NEVER`] if no packet is queued. The start may be an event or not.
+    pub(crate) fn next_start_dcb(&self) -> Time {
+        let q = self.queues.as_ref().expect("the port has DCB");
+        match self.precommitted() > 0 || q.waits() {
+            true => q.sent_at.min(self.dcb().wakes_at),
+            false => Time::NEVER,
+        }
+    }
+
     /// Applies a PAUSE frame from the far end to this port: begins, prolongs and ends pauses.
     pub(crate) fn apply_pause(&mut self, now: Time, frame: &PauseFrame, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);

@@ -267,6 +267,7 @@ impl DcbPort {
 
     /// Whether the end of the current transmission needs no event: a packet is in transmission, or
     /// the departure of the next packet is already decided.
+    #[inline]
     pub(super) fn ends_without_event(&self) -> bool {
         self.is_eventless() && (self.sending_packet || self.precommitted)
     }
@@ -282,12 +283,21 @@ impl DcbPort {
     /// while a priority is paused. `sent_at` is the end of the current transmission.
     #[inline]
     pub(crate) fn due_unless_paused(&self, sent_at: Time) -> Option<Time> {
-        if self.needs_events && self.paused.mask != 0 {
-            return None;
+        if self.is_eventless() {
+            return Some(self.eventless_due(sent_at));
         }
+        let due = self.due.min(self.timer_at).min(self.wakes_at).min(sent_at);
+        (self.paused.mask == 0).then_some(due)
+    }
+
+    /// Returns the time of the next event like [`DcbPort::due_unless_paused`], at a port that is
+    /// [eventless](DcbPort::is_eventless).
+    #[inline]
+    pub(super) fn eventless_due(&self, sent_at: Time) -> Time {
+        debug_assert!(self.is_eventless());
         let due = self.due.min(self.timer_at);
         let due = if self.wakes_without_event() { due } else { due.min(self.wakes_at) };
-        Some(if self.ends_without_event() { due } else { due.min(sent_at) })
+        if self.ends_without_event() { due } else { due.min(sent_at) }
     }
 
     /// Returns the mask of paused priorities: bit p for priority p.

@@ -33,9 +33,9 @@ impl Fabric {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
 
-    /// Enqueues a packet at a port that [`Link::enqueue`] leaves to the fabric: the network card of
-    /// a host with data-centre bridging or, in a partitioned fabric, a port to another part, or to a
-    /// host that soon receives the last byte of a message.
+    /// Enqueues a packet at a port that leaves its packets to the fabric: the network card of a host
+    /// with data-centre bridging or, in a partitioned fabric, a port to another part, or to a host
+    /// that soon receives the last byte of a message.
     #[inline(never)]
     pub(crate) fn enqueue_via_fabric(
         &mut self,
@@ -46,7 +46,7 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let handle = packet.arriving(Time::NEVER);
-        if self.partition.is_some() {
+        if self.partition.is_some() && !self.has_dcb() {
             return self.enqueue_partitioned(now, link, handle, before, events);
         }
         let priority = self.pool.get(handle.slot()).dscp() >> 3;
@@ -81,6 +81,9 @@ impl Fabric {
             self.release_without_xoff(before, u32::from(handle.ip_len()));
         }
         if TAPPED {
+            if self.ends_elsewhere(link, &handle) {
+                return None;
+            }
             self.observe(key.time(), link, &handle);
         }
         if to < self.graph.hosts {
@@ -195,6 +198,13 @@ impl Fabric {
         let (ingress, priority) = (tag.link(), tag.priority());
         let bytes = u32::from(handle.ip_len());
         if !is_counted && !self.has_room(now, ingress, priority, bytes) {
+            if !self.owns_port(ingress)
+                && let Some(partition) = &mut self.partition
+            {
+                partition.abort_reason = Some(
+                    "a packet from another part did not fit into the ingress buffer of a switch",
+                );
+            }
             return self.drop_packet(now, ingress, handle, Cause::SharedBuffer);
         }
         let port = &mut self.links[link as usize];
@@ -422,8 +432,17 @@ impl Fabric {
         self.start_port(now, reverse(link), events);
         // One search per point in time is sufficient, since further searches at the same time would
         // have the same result.
-        if no_progress != 0 && self.deadlock.is_none() && self.deadlock_searched_at < now {
+        if no_progress != 0
+            && self.has_deadlocks()
+            && self.deadlock.is_none()
+            && self.deadlock_searched_at < now
+        {
             self.deadlock_searched_at = now;
+            if let Some(partition) = &mut self.partition {
+                partition.abort_reason =
+                    Some("pauses of PFC lasted so long that a deadlock had to be searched for");
+                return;
+            }
             self.find_deadlock(now);
             if self.deadlock.is_some() {
                 events.set(self.halt, Key::new(now, Class::Change));
@@ -431,11 +450,15 @@ impl Fabric {
         }
     }
 
+    /// Whether PFC deadlocks can last: with a watchdog they cannot.
+    fn has_deadlocks(&self) -> bool {
+        self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none())
+    }
+
     /// Searches for a deadlock and stores it, unless one was found before. With a watchdog no
     /// deadlock can last, and the search is skipped.
     pub fn find_deadlock(&mut self, now: Time) {
-        let no_watchdog = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none());
-        if no_watchdog && self.deadlock.is_none() {
+        if self.has_deadlocks() && self.deadlock.is_none() && self.partition.is_none() {
             self.deadlock = deadlock::find(now, &self.links);
         }
     }
@@ -476,7 +499,7 @@ impl Fabric {
     fn process_pause_frames(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let l = link as usize;
         while let Some(frame) = self.links[l].take_pause_frame(now) {
-            if !self.links[l].is_down() {
+            if !self.links[l].is_down() && self.owns_port(reverse(link)) {
                 self.catch_up_before(now, reverse(link), link, events);
                 self.links[reverse(link) as usize].apply_pause(now, &frame, &self.pool);
                 self.start_port(now, reverse(link), events);

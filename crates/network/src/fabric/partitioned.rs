@@ -2,10 +2,15 @@
 //! enqueues packets at its ports, and exchanges packets with other parts.
 
 use super::Fabric;
+use crate::dcb::queued_packet::LOCAL_ORIGIN;
 use crate::link::{Link, Outcome};
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
-use crate::partition::{CORE, CrossingPacket, Mail, MessageWatch, Partition, Promise, within_link};
+use crate::partition::{
+    CORE, CrossingPacket, LatePort, Mail, MessageWatch, Partition, Promise, within_link,
+};
+use crate::pool::{IngressTag, PacketPool};
+use crate::topology::reverse;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::{Order, Tournament};
 use eastwest_types::{EndpointId, HostId, Packet, Time};
@@ -22,19 +27,21 @@ impl Fabric {
         })
     }
 
-    /// Whether the fabric can be partitioned: every port must know, when it enqueues a packet, the
-    /// arrival time at the far end.
+    /// Whether all ports of the fabric can be partitioned.
     pub fn can_be_partitioned(&self) -> bool {
         self.links.iter().all(|l| l.can_be_partitioned())
     }
 
     /// Makes this fabric one part of a fabric that is simulated in several parts (threads).
-    pub fn become_part(&mut self, partition: Partition) {
-        for link in &mut self.links {
+    pub fn become_part(&mut self, mut partition: Partition) {
+        for (number, link) in (0..).zip(&mut self.links) {
             if partition.owner(link.from, link.to) != partition.part {
                 link.only_arrives();
-            } else if partition.part_of[link.to as usize] == CORE {
-                link.partition();
+            } else if partition.crosses(link.from, link.to) {
+                match link.decides_late() {
+                    true => partition.late.push(LatePort { link: number, packets: 0, frames: 0 }),
+                    false => link.partition(),
+                }
             }
         }
         self.partition = Some(Box::new(partition));
@@ -109,7 +116,7 @@ impl Fabric {
                 events.set(link, key);
                 self.record_drops(now, link);
             }
-            Outcome::Queued | Outcome::LeftToFabric => {}
+            Outcome::Queued => {}
         }
     }
 
@@ -127,7 +134,7 @@ impl Fabric {
     /// Receives packets and promises from another part of the partitioned fabric. The packets are
     /// in flight to this part; promises are announced delivery times of messages.
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
-        let mut sides = mail.sides.drain(..);
+        let (mut sides, mut sources) = (mail.sides.drain(..), mail.sources.drain(..));
         for CrossingPacket { link, handle, packet } in mail.packets.drain(..) {
             let (first, after) = packet.positions();
             if first != after
@@ -136,13 +143,17 @@ impl Fabric {
                 && watch.comes((first, after))
             {
                 partition.last_bytes[handle.dst().0 as usize] += 1;
-                let down = self.down_to(handle.dst());
-                self.links[down as usize].leave_to_fabric(true);
+                let down = reverse(self.up[handle.dst().0 as usize]);
+                match self.links[down as usize].decides_late() {
+                    true => partition.checks.push((down, packet.dst_endpoint)),
+                    false => self.links[down as usize].leave_to_fabric(true),
+                }
             }
-            let handle = handle.in_slot(self.pool.attach(&packet, &mut sides));
-            if let Some(key) = self.links[link as usize].arrives(handle) {
-                events.set_sooner(link, key);
+            let slot = self.pool.attach(&packet, &mut sides);
+            if let Some(source) = sources.next() {
+                self.pool.set_source(slot, source);
             }
+            self.arrives_from_elsewhere(link, handle.in_slot(slot), events);
         }
         for Promise { link, at, endpoint, number } in mail.promises.drain(..) {
             let mut packet = Packet::blank(HostId(self.links[link as usize].to));
@@ -151,9 +162,26 @@ impl Fabric {
             packet.seq = number;
             let slot = self.pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet).arriving(at);
-            if let Some(key) = self.links[link as usize].arrives(handle) {
-                events.set_sooner(link, key);
-            }
+            self.arrives_from_elsewhere(link, handle, events);
+        }
+        for (link, at, frame) in mail.pauses.drain(..) {
+            let next = self.links[link as usize].receive_pause_frame(at, frame);
+            events.set(link, next);
+        }
+        if let Some(partition) = &mut self.partition {
+            partition.refreshes.append(&mut mail.refreshes);
+        }
+    }
+
+    /// Adds a packet to the packets in flight on a link whose port belongs to another part of the
+    /// partitioned fabric. This part has no ingress buffer that counts the packet.
+    fn arrives_from_elsewhere(&mut self, link: u32, handle: PacketHandle, events: &mut Tournament) {
+        if self.has_dcb() {
+            let priority = self.pool.get(handle.slot()).dscp() >> 3;
+            self.pool.set_ingress_tag(handle.slot(), IngressTag::new(LOCAL_ORIGIN, priority));
+        }
+        if let Some(key) = self.links[link as usize].arrives(handle) {
+            events.set(link, key);
         }
     }
 
@@ -168,37 +196,171 @@ impl Fabric {
         *last_bytes -= u32::from(watch.last_came);
         *watch = MessageWatch::under_way(next);
         *last_bytes += u32::from(watch.last_came);
-        l.leave_to_fabric(*last_bytes > 0);
+        if !l.decides_late() {
+            l.leave_to_fabric(*last_bytes > 0);
+        }
+    }
+
+    /// Whether the arrival of a message at an endpoint must be checked again in the next window: its
+    /// last byte has come from another part, and the port of the link `down` decides about packets
+    /// when their transmission starts.
+    pub fn checks_again(&self, down: u32, endpoint: EndpointId) -> bool {
+        let watch = self.partition.as_ref().and_then(|p| p.watches.get(endpoint.slot()));
+        self.links[down as usize].decides_late() && watch.is_some_and(|watch| watch.last_came)
+    }
+
+    /// Sends to the other parts what ports that decide late have started to transmit by `until`:
+    /// packets, and PAUSE frames. All events until this time must have been executed.
+    pub fn hand_over(&mut self, until: Time) {
+        let Some(partition) = self.partition.as_ref().filter(|p| !p.late.is_empty()) else {
+            return;
+        };
+        let late = partition.late.iter().map(|port| port.link);
+        let links: Vec<u32> = late.chain(partition.checks.iter().map(|check| check.0)).collect();
+        for link in links {
+            self.links[link as usize].depart_until(until, &mut self.pool);
+            if self.links[link as usize].has_deferred_drops() {
+                self.record_deferred_drops(link);
+            }
+        }
+        let Some(mut partition) = self.partition.take() else { return };
+        let mut late = std::mem::take(&mut partition.late);
+        for port in &mut late {
+            self.hand_over_from(port, until, &mut partition);
+        }
+        partition.late = late;
+        partition.foreign += partition.match_refreshes(until);
+        partition.handed_until = until;
+        self.partition = Some(partition);
+    }
+
+    /// Sends to the other parts the packets and PAUSE frames that a port has started to transmit.
+    fn hand_over_from(&self, port: &mut LatePort, until: Time, partition: &mut Partition) {
+        let (link, l) = (port.link, &self.links[port.link as usize]);
+        let mut place = (port.packets - l.counters.packets) as u32;
+        while let Some(handle) = l.started_by(until, place) {
+            let part = partition.part_at(l.to, handle.dst());
+            if part != usize::from(partition.part) {
+                let mail = &mut partition.out[part];
+                let packet = self.pool.copy_out(handle.slot(), &mut mail.sides);
+                if self.dcb.qcn.is_some() {
+                    mail.sources.push(self.pool.source(handle.slot()).0);
+                }
+                partition.first_out = partition.first_out.min(handle.arrived());
+                mail.packets.push(CrossingPacket { link, handle, packet });
+            }
+            place += 1;
+        }
+        port.packets = l.counters.packets + u64::from(place);
+        for &(at, frame) in l.pause_frames_after(port.frames) {
+            let part = partition.part_at(l.to, HostId(0));
+            partition.out[part].pauses.push((link, at, frame));
+            partition.first_out = partition.first_out.min(at);
+            port.frames += 1;
+        }
+    }
+
+    /// Returns the time at which [`Fabric::hand_over`] next has packets to send, or a message to
+    /// check, without an event before; [`Time::NEVER`] if there is none.
+    pub fn next_hand_over(&self) -> Time {
+        let Some(partition) = self.partition.as_ref().filter(|p| !p.late.is_empty()) else {
+            return Time::NEVER;
+        };
+        let late = partition.late.iter().map(|port| port.link);
+        let links = late.chain(partition.checks.iter().map(|check| check.0));
+        links
+            .map(|link| self.links[link as usize].next_start_after(partition.handed_until))
+            .min()
+            .unwrap_or(Time::NEVER)
+    }
+
+    /// Whether this part has ports to other parts that decide about a packet when its transmission
+    /// starts. Their packets are events in two parts.
+    pub fn has_late_ports(&self) -> bool {
+        self.partition.as_ref().is_some_and(|partition| !partition.late.is_empty())
+    }
+
+    /// Whether this part of a partitioned fabric, or the fabric without parts, has the port of a
+    /// link.
+    pub(crate) fn owns_port(&self, link: u32) -> bool {
+        let l = &self.links[link as usize];
+        self.partition.as_ref().is_none_or(|p| p.owner(l.from, l.to) == p.part)
+    }
+
+    /// Removes a packet that has reached the far end of a link in another part of the partitioned
+    /// fabric, where it has its own copy. Returns false if the packet is in this part.
+    pub(crate) fn ends_elsewhere(&mut self, link: u32, handle: &PacketHandle) -> bool {
+        let (Some(partition), l) = (&self.partition, &self.links[link as usize]) else {
+            return false;
+        };
+        let is_elsewhere = partition.owner(l.from, l.to) == partition.part
+            && partition.part_at(l.to, handle.dst()) != usize::from(partition.part);
+        if is_elsewhere {
+            self.pool.discard(handle.slot());
+        }
+        is_elsewhere
+    }
+
+    /// Notes the next event of a link, which several parts of the partitioned fabric may have, so
+    /// that one of them counts it.
+    pub(crate) fn note_event(&mut self, key: Key, link: u32) {
+        let (Some(partition), l) = (&mut self.partition, &self.links[link as usize]) else {
+            return;
+        };
+        if l.has_dcb() {
+            let number = within_link(l.counters.packets, 0);
+            partition.during = (partition.order.of((key, link)), number);
+        }
+        let owner = partition.owner(l.from, l.to);
+        match (owner == partition.part, key.is_departure()) {
+            (true, true) if partition.crosses(l.from, l.to) => {
+                partition.departures.push((link, key.time()));
+            }
+            (true, _) => {}
+            (false, true) if !l.is_pause_frame_due(key.time()) => {
+                partition.out[usize::from(owner)].refreshes.push((link, key.time()));
+            }
+            (false, _) => partition.foreign += u64::from(l.to >= self.graph.hosts),
+        }
     }
 
     /// Returns for each of the stream positions `ends`, in order, the time at which a link delivers
     /// the packet that completes the stream up to this position, and the number of packets that the
     /// link delivers before. The list ends before the first position whose packet is not on this
-    /// link. All bytes before `next`, and all bytes of the ranges `held`, have already arrived.
+    /// link. All bytes before `next`, and all bytes of the ranges `above`, have already arrived;
+    /// `None`: the receiver drops packets that are not in order.
     pub fn completes(
         &self,
         link: u32,
         endpoint: EndpointId,
         (mut next, ends): (u64, &[u64]),
-        held: &mut Vec<(u64, u64)>,
-        events: &Tournament,
+        above: &mut Option<Vec<(u64, u64)>>,
+        now: Time,
     ) -> Vec<(Time, u64)> {
         let mut complete = Vec::new();
-        for (at, number, handle) in self.links[link as usize].handed_over(events.key(link).time()) {
+        let until = self.partition.as_ref().map_or(now, |partition| partition.handed_until);
+        for (at, number, handle) in self.links[link as usize].handed_over((now, until)) {
             let packet = self.pool.get(handle.slot());
             let (first, after) = packet.positions();
             if packet.dst_endpoint != endpoint || first == after {
                 continue;
             }
             let first_wide = Packet::widen(u64::from(first), next);
-            held.push((first_wide, first_wide + u64::from(after.wrapping_sub(first))));
-            held.sort_unstable();
-            for &(from, to) in held.iter() {
-                if from <= next {
-                    next = next.max(to);
+            let end = first_wide + u64::from(after.wrapping_sub(first));
+            match above {
+                Some(above) => {
+                    above.push((first_wide, end));
+                    above.sort_unstable();
+                    for &(from, to) in above.iter() {
+                        if from <= next {
+                            next = next.max(to);
+                        }
+                    }
+                    above.retain(|r| r.1 > next);
                 }
+                None if first_wide == next => next = end,
+                None => {}
             }
-            held.retain(|r| r.1 > next);
             while ends.get(complete.len()).is_some_and(|&end| next >= end) {
                 complete.push((at, number));
             }
@@ -262,38 +424,40 @@ impl Fabric {
             let (from, to) = (self.links[number].from, self.links[number].to);
             let owner = partition.owner(from, to);
             let crosses = owner != CORE && partition.part_of[to as usize] == CORE;
-            // Packets in flight, each with the number of the part of the fabric whose pool stores
-            // it.
-            let mut under_way: Vec<(PacketHandle, usize)> = Vec::new();
+            if self.links[number].decides_late() {
+                // The port of the owner has all packets; those of other parts are copies.
+                for part in (0..=others.len()).filter(|&part| part != usize::from(owner)) {
+                    let (link, pool) = link_of(self, others, part, number);
+                    link.take_on_wire().for_each(|handle| pool.discard(handle.slot()));
+                }
+                // The ingress buffer at the far end is in the part of the far end.
+                if self.has_dcb() {
+                    let far = usize::from(partition.part_of[to as usize]);
+                    let input = link_of(self, others, far, number).0.take_input();
+                    link_of(self, others, owner.into(), number).0.put_input(input);
+                }
+                swap_with_first(self, others, number, owner);
+                continue;
+            }
+            let mut under_way: Vec<PacketHandle> = Vec::new();
             for part in 0..=others.len() {
-                let (link, pool) = match part {
-                    0 => (&mut self.links[number], &mut self.pool),
-                    _ => (&mut others[part - 1].links[number], &mut others[part - 1].pool),
-                };
+                let (link, pool) = link_of(self, others, part, number);
                 let taken = link.take_on_wire();
                 if crosses || part == usize::from(owner) {
-                    under_way.extend(taken.map(|handle| (handle, part)));
+                    under_way.extend(taken);
                 } else {
                     // These handles are promises (announced deliveries); the packets are in the
                     // part of the fabric that owns the link.
                     taken.for_each(|handle| _ = pool.remove(handle.slot()));
                 }
             }
-            under_way.sort_by_key(|(handle, _)| handle.arrived());
-            if owner > 0 {
-                std::mem::swap(
-                    &mut self.links[number],
-                    &mut others[usize::from(owner) - 1].links[number],
-                );
-            }
-            for (mut handle, part) in under_way {
-                if part > 0 {
-                    let mut sides = Vec::new();
-                    let detached = others[part - 1].pool.detach(handle.slot(), &mut sides);
-                    let slot = self.pool.attach(&detached, &mut sides.into_iter());
-                    handle = handle.in_slot(slot);
-                }
-                self.links[number].put_on_wire(handle);
+            under_way.sort_by_key(PacketHandle::arrived);
+            swap_with_first(self, others, number, owner);
+            under_way.into_iter().for_each(|handle| self.links[number].put_on_wire(handle));
+        }
+        for (node, &part) in partition.part_of.iter().enumerate() {
+            if part > 0 && part != CORE {
+                self.switch_ports.swap_node(&mut others[usize::from(part) - 1].switch_ports, node);
             }
         }
         for other in others {
@@ -301,6 +465,26 @@ impl Fabric {
             self.tally.sent += other.tally.sent;
             self.tally.delivered += other.tally.delivered - kept;
             self.tally.dropped += other.tally.dropped;
+            self.pool.add_counts_of(&other.pool);
         }
+    }
+}
+
+/// Returns link `number` and the pool of packets of part `part` of a partitioned fabric; `first` is
+/// part 0.
+fn link_of<'f>(
+    first: &'f mut Fabric,
+    others: &'f mut [Fabric],
+    part: usize,
+    number: usize,
+) -> (&'f mut Link, &'f mut PacketPool) {
+    let fabric = if part == 0 { first } else { &mut others[part - 1] };
+    (&mut fabric.links[number], &mut fabric.pool)
+}
+
+/// Exchanges link `number` of part 0 with that of part `part` of a partitioned fabric.
+fn swap_with_first(first: &mut Fabric, others: &mut [Fabric], number: usize, part: u8) {
+    if part > 0 {
+        std::mem::swap(&mut first.links[number], &mut others[usize::from(part) - 1].links[number]);
     }
 }

@@ -311,7 +311,6 @@ mod tests {
             match self.link.enqueue(at, handle.words(), &mut self.pool) {
                 Outcome::Dropped(cause) => self.log.lost.push((at, slot, cause)),
                 Outcome::Queued => {}
-                Outcome::LeftToFabric => unreachable!("there is no DCB here"),
                 Outcome::Sooner(key) | Outcome::Displaced(key) => self.next = key,
             }
         }

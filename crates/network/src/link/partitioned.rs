@@ -6,6 +6,12 @@
 //! possible because the port fixes departures at enqueue, so that the arrival time is known. Until
 //! its transmission starts, the packet still counts in the queue of the sending port. The counters
 //! of this port count the packet when the port is next used after its arrival.
+//!
+//! A port that decides later, when the transmission of a packet starts (CoDel, several queues,
+//! shared buffers, data-centre bridging), works as in a fabric that is not partitioned. The packet is
+//! sent to the other part at the end of the window in which its transmission starts, which is early
+//! enough: it then still needs the delay of the cable. Its arrival is an event in both parts: in the
+//! other part it arrives, in this part the port only counts it.
 
 use super::{Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
@@ -16,17 +22,68 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 
 impl Link {
+    /// Whether the port can send packets to another part of a partitioned fabric, and to hosts that
+    /// receive messages from there: it has no faults, and its link never sleeps.
+    pub(crate) fn can_be_partitioned(&self) -> bool {
+        self.fault_state.is_none() && self.lpi().is_none()
+    }
+
     /// Whether the port knows the arrival time of a packet at enqueue: the port fixes departures at
     /// enqueue (eager), has no faults, and its link never sleeps.
-    pub(crate) fn can_be_partitioned(&self) -> bool {
+    fn fixes_departures(&self) -> bool {
         self.eager_fast_path
+    }
+
+    /// Whether the port decides about a packet when its transmission starts.
+    #[inline]
+    pub(crate) fn decides_late(&self) -> bool {
+        self.lazy || self.queues.is_some()
+    }
+
+    /// Executes the departures that are due by `until`, at a port that [decides
+    /// then](Link::decides_late). All events until this time must have been executed.
+    pub(crate) fn depart_until(&mut self, until: Time, pool: &mut PacketPool) {
+        if self.lazy {
+            self.settle(until, pool);
+        } else {
+            self.catch_up(until.next(), pool);
+        }
+    }
+
+    /// Returns the packet at position `place` in the order of arrival at the far end if its
+    /// transmission has started by `until`; otherwise `None`. For a port that [decides
+    /// then](Link::decides_late) and has executed its departures until this time.
+    pub(crate) fn started_by(&self, until: Time, place: u32) -> Option<PacketHandle> {
+        let handle = *self.on_wire.get(place)?;
+        let has_started = match (self.has_dcb(), self.queues.is_some()) {
+            (true, _) => place < self.first_waiting(),
+            (false, true) => true,
+            // a lazy port that fixes departures for now, and one that does not
+            (false, false) if self.eager_fast_path => self.start_of(&handle) <= until,
+            (false, false) => place < self.first_waiting(),
+        };
+        has_started.then_some(handle)
+    }
+
+    /// Returns the time at which the transmission of the next packet starts after `until`, at a port
+    /// that [decides then](Link::decides_late); [`Time::NEVER`] if there is none, or if its start is
+    /// an event.
+    pub(crate) fn next_start_after(&self, until: Time) -> Time {
+        if self.has_dcb() {
+            return self.next_start_dcb();
+        }
+        if !(self.lazy && self.eager_fast_path) {
+            return if self.lazy { self.next_start } else { Time::NEVER };
+        }
+        let waits = self.on_wire.iter().rev().map(|handle| self.start_of(handle));
+        waits.take_while(|&start| start > until).last().unwrap_or(Time::NEVER)
     }
 
     /// Prepares a port whose packets may arrive in another part of a fabric that is simulated in
     /// several parts: [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here.
     pub(crate) fn partition(&mut self) {
         assert!(
-            self.can_be_partitioned() && self.on_wire.is_empty(),
+            self.fixes_departures() && self.on_wire.is_empty(),
             "only idle eager ports can be partitioned"
         );
         (self.eager_fast_path, self.acts_before_arrival) = (false, true);
@@ -37,6 +94,7 @@ impl Link {
     /// Makes the port leave all packets to [`Fabric`](crate::fabric::Fabric), which observes them
     /// and calls [`Link::enqueue_left`] (`on` is true), or enqueue packets itself again.
     pub(crate) fn leave_to_fabric(&mut self, on: bool) {
+        debug_assert!(!self.decides_late());
         self.eager_fast_path = !on;
         self.choose_arrival_path();
     }
@@ -195,7 +253,7 @@ impl Link {
         );
         self.held_bytes += u64::from(handle.ip_len());
         self.on_wire.push(handle);
-        first.then(|| Key::new(handle.arrive, Class::Arrival))
+        first.then(|| self.next_key(Time::ZERO))
     }
 
     /// Removes and returns the packets on the wire whose next node is in this part of the
@@ -213,18 +271,31 @@ impl Link {
     }
 
     /// Returns the packets in flight to a host, each with its delivery time and the number of
-    /// packets delivered before. `first` is the delivery time of the first packet.
+    /// packets delivered before. At a port that [decides late](Link::decides_late), these are the
+    /// packets whose transmission has started by `until`. `now` is the time of the last event.
     pub(crate) fn handed_over(
         &self,
-        first: Time,
-    ) -> impl Iterator<Item = (Time, u64, &PacketHandle)> {
-        let mut before = first;
-        self.on_wire.iter().zip(0u64..).map(move |(handle, place)| {
-            if place > 0 {
-                before = self.jittered(handle.arrive, self.counters.packets + place).max(before);
-            }
-            (before, self.counters.packets + place, handle)
+        (now, until): (Time, Time),
+    ) -> impl Iterator<Item = (Time, u64, PacketHandle)> {
+        let mut before = now;
+        (0u32..).map_while(move |place| {
+            let handle = match self.decides_late() {
+                true => self.started_by(until, place)?,
+                false => *self.on_wire.get(place)?,
+            };
+            let number = self.counters.packets + u64::from(place);
+            before = self.arrival_of(&handle, number).max(before);
+            Some((before, number, handle))
         })
+    }
+
+    /// Returns the delivery time of the packet number `number` of this link, ignoring earlier
+    /// packets.
+    fn arrival_of(&self, handle: &PacketHandle, number: u64) -> Time {
+        match self.jitter {
+            Span::ZERO => handle.arrive,
+            _ => self.jittered(handle.arrive, number),
+        }
     }
 }
 
@@ -264,11 +335,10 @@ mod tests {
                 (false, leaves) => {
                     // Packets before the next one also arrive in this state of the port.
                     link.leave_to_fabric(leaves);
-                    let outcome = link.enqueue(at, handle.words(), &mut pool);
-                    assert_eq!(outcome == Outcome::LeftToFabric, leaves);
+                    assert_ne!(link.enqueues_fast(), leaves);
                     match leaves {
                         true => link.enqueue_left(at, handle.words(), &mut pool),
-                        false => outcome,
+                        false => link.enqueue(at, handle.words(), &mut pool),
                     }
                 }
                 (true, false) => link.enqueue_local(at, handle, &mut pool),

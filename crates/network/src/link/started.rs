@@ -368,7 +368,7 @@ impl Link {
     }
 
     /// Returns the time at which the transmission of a packet in the ring starts.
-    fn start_of(&self, handle: &PacketHandle) -> Time {
+    pub(super) fn start_of(&self, handle: &PacketHandle) -> Time {
         handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len())))
     }
 }

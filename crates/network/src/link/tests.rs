@@ -83,7 +83,6 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
                 log.lost.push(number);
             }
             Outcome::Queued => {}
-            Outcome::LeftToFabric => unreachable!("there is no DCB here"),
             Outcome::Displaced(key) => {
                 log.take_dropped(link, &pool, *at);
                 next = key;

@@ -3,6 +3,7 @@
 
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict};
 use super::inert::Inert;
+use crate::pool::Stored;
 use eastwest_settings::Section;
 use eastwest_types::{Limit, Rate, Span, Time};
 use std::fmt;
@@ -105,10 +106,17 @@ pub trait Discipline {
 
     /// Returns two queue lengths in packets: a packet that finds fewer packets than the first one
     /// is enqueued, and a packet that finds the second one or more is dropped since the queue is
-    /// full. Between them, [`Discipline::at_enqueue`] does not depend on the queue. `None` if there
-    /// are no two lengths of this kind.
+    /// full. Between them, [`Discipline::between_thresholds`] decides. `None` if there are no two
+    /// lengths of this kind.
     fn packet_thresholds(&self) -> Option<[u32; 2]> {
         None
+    }
+
+    /// Returns the verdict of [`Discipline::at_enqueue`] for a packet that finds a queue between the
+    /// two lengths of [`Discipline::packet_thresholds`]: it does not depend on the queue.
+    #[inline]
+    fn between_thresholds(&self, _packet: &Stored) -> Verdict {
+        Verdict::Enqueue
     }
 
     /// Returns the queueing delay below which every packet is now sent without drop or mark at

@@ -329,12 +329,12 @@ impl FqCoDel {
                 self.move_on(is_new, true);
                 continue;
             }
-            let next = match flow.packets.get(0) {
+            let next = match flow.packets.first().map(|head| head.arrived()) {
                 None => {
                     flow.codel.becomes_empty();
                     None
                 }
-                Some(head) if flow.codel.passes_without_decision(now, head.arrived()) => {
+                Some(since) if flow.codel.passes_without_decision(now, since) => {
                     flow.packets.pop().map(|handle| {
                         flow.bytes -= u64::from(handle.ip_len());
                         (handle, false)

@@ -48,6 +48,7 @@ pub use signal::{Protection, Signal, read_signal};
 pub use step_marking::{StepMarking, StepMarkingConfig};
 pub use trimming::{Admitted, Trimming};
 
+use crate::pool::Stored;
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_settings::{Choice, Entry, Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
@@ -178,15 +179,6 @@ impl QueueConfig {
     }
 }
 
-impl Queue {
-    /// Returns the verdict for the arriving packet that `arrival` describes. A discipline that is
-    /// inlined here computes only the properties of the packet that it reads.
-    #[inline(always)]
-    pub(crate) fn decide<'p>(&mut self, arrival: impl FnOnce() -> Arrival<'p>) -> Verdict {
-        queue!(self, q => q.at_enqueue(&arrival()))
-    }
-}
-
 impl Discipline for Queue {
     #[inline(always)]
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
@@ -211,6 +203,11 @@ impl Discipline for Queue {
 
     fn packet_thresholds(&self) -> Option<[u32; 2]> {
         queue!(self, q => q.packet_thresholds())
+    }
+
+    #[inline]
+    fn between_thresholds(&self, packet: &Stored) -> Verdict {
+        queue!(self, q => q.between_thresholds(packet))
     }
 
     #[inline]

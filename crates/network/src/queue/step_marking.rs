@@ -13,6 +13,7 @@ use super::decision::{Arrival, Head, Level, Place, Plan, Ports, Verdict, least_p
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
 use super::signal::{Protection, Signal, read_protection};
+use crate::pool::Stored;
 use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -149,11 +150,18 @@ impl Discipline for StepMarking {
     }
 
     #[inline]
+    fn between_thresholds(&self, packet: &Stored) -> Verdict {
+        match self.config.at_dequeue {
+            true => Verdict::Enqueue,
+            false => self.signal().verdict(packet),
+        }
+    }
+
+    #[inline]
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
-        let c = &self.config;
-        match arrival.fits(c.limit) {
-            Verdict::Enqueue if !c.at_dequeue && arrival.backlog.reaches(c.mark_from) => {
-                self.signal().verdict(arrival.packet)
+        match arrival.fits(self.config.limit) {
+            Verdict::Enqueue if arrival.backlog.reaches(self.config.mark_from) => {
+                self.between_thresholds(arrival.packet)
             }
             verdict => verdict,
         }

@@ -18,6 +18,17 @@ pub enum StreamNotice {
     Failed,
 }
 
+/// Positions of a stream that have arrived at its receiver, as packets count them.
+pub struct Arrived {
+    /// First position that has not arrived.
+    pub next: u64,
+    /// Ranges (start, end) above it that have arrived; `None` if the receiver drops packets that are
+    /// not in order.
+    pub above: Option<Vec<(u64, u64)>>,
+    /// Position of the first byte of the first message.
+    pub first: u64,
+}
+
 /// A transport of byte streams between two endpoints, on which workloads write messages.
 pub trait StreamTransport {
     /// Returns the messages in flight on all connections of this transport.
@@ -91,13 +102,50 @@ pub trait StreamTransport {
     /// pair".
     fn noun(&self) -> &'static str;
 
+    /// Returns the functions that a partitioned run needs; `None` if a run over this transport uses
+    /// one thread.
+    fn partitionable(&mut self) -> Option<&mut dyn Partitionable> {
+        None
+    }
+
     /// Returns the number of consecutive timeouts after which this endpoint gives up the
     /// connection.
     fn timeouts_to_failure(&self, end: EndpointId) -> u32;
 }
 
+/// A transport of byte streams that can be used in a [partitioned](crate::parts) run.
+pub trait Partitionable {
+    /// Prepares for one part of a partitioned run: reserves memory for `connections` connections, and
+    /// records the endpoints for [`take_late_arrivals`](Partitionable::take_late_arrivals).
+    fn become_part(&mut self, connections: usize);
+
+    /// Counts a connection between hosts of other parts of a partitioned run. Returns false if all
+    /// slots are in use.
+    fn skip(&mut self) -> bool;
+
+    /// Whether a connection may have ended since the run began, so that its slot may be used again.
+    fn has_ended(&self) -> bool;
+
+    /// Removes and returns the endpoints at which a packet has arrived since the last call although
+    /// their connection may have ended.
+    fn take_late_arrivals(&mut self) -> Vec<EndpointId>;
+
+    /// Returns which positions of the peer's stream have arrived at an endpoint.
+    fn arrived(&self, receiver: EndpointId) -> Arrived;
+}
+
 /// A transport other than TCP that carries byte streams, such as RoCEv2.
 pub trait FurtherTransport: StreamTransport {
+    /// Takes over the endpoints on the hosts for which `theirs` is true, from the same transport in
+    /// another part of a partitioned run. Only called if the transport is
+    /// [partitionable](StreamTransport::partitionable).
+    fn take_over(&mut self, _other: &mut Self, _theirs: &dyn Fn(HostId) -> bool)
+    where
+        Self: Sized,
+    {
+        unreachable!("runs over a transport that is not partitionable use one thread");
+    }
+
     /// Processes a packet that has reached its host. Returns the traffic class of the packet, and
     /// whether notices to workloads are pending.
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) -> (u8, bool);

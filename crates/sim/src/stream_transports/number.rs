@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Number that identifies a transport; 0 is TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransportNumber(pub u8);
 
 impl TransportNumber {

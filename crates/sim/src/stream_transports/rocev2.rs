@@ -5,7 +5,9 @@ use crate::connections::{Connections, Opened};
 use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
 use crate::network::Network;
 use crate::probes::Probes;
-use crate::stream_transports::interface::{FurtherTransport, StreamNotice, StreamTransport};
+use crate::stream_transports::interface::{
+    Arrived, FurtherTransport, Partitionable, StreamNotice, StreamTransport,
+};
 use crate::stream_transports::number::TransportNumber;
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction};
@@ -96,6 +98,31 @@ fn loss_counts(sender: &QueuePair) -> LossCounts {
     LossCounts::of(c.retransmits as u32, c.timeouts as u32)
 }
 
+impl Partitionable for RoceV2 {
+    fn become_part(&mut self, connections: usize) {
+        self.stack.reserve(connections);
+        self.connections.reserve(connections);
+        self.messages.reserve(connections);
+        self.stack.record_late_arrivals();
+    }
+
+    fn skip(&mut self) -> bool {
+        self.stack.skip()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.stack.has_closed()
+    }
+
+    fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
+        self.stack.take_late_arrivals()
+    }
+
+    fn arrived(&self, receiver: EndpointId) -> Arrived {
+        Arrived { next: self.stack.end(receiver).received(), above: None, first: 0 }
+    }
+}
+
 impl StreamTransport for RoceV2 {
     fn messages(&self) -> &Messages {
         &self.messages
@@ -155,7 +182,11 @@ impl StreamTransport for RoceV2 {
     ) -> bool {
         let (sender, bytes) = (end_of(client, from), message.end - message.start);
         let first = self.messages.push(client, from, message);
-        self.work(network, |stack, now, out| stack.write(now, sender, bytes, out));
+        if network.owns(self.stack.end(sender).local()) {
+            self.work(network, |stack, now, out| stack.write(now, sender, bytes, out));
+        } else {
+            self.stack.count_written(sender, bytes);
+        }
         if first {
             self.watch(sender.peer());
         }
@@ -216,12 +247,23 @@ impl StreamTransport for RoceV2 {
         "queue pair"
     }
 
+    fn partitionable(&mut self) -> Option<&mut dyn Partitionable> {
+        Some(self)
+    }
+
     fn timeouts_to_failure(&self, _: EndpointId) -> u32 {
         self.stack.config().retries + 1
     }
 }
 
 impl FurtherTransport for RoceV2 {
+    fn take_over(&mut self, other: &mut RoceV2, theirs: &dyn Fn(HostId) -> bool) {
+        self.stack.adopt_ends(&mut other.stack, theirs);
+        self.connections.take_over(&other.connections);
+        let stack = &self.stack;
+        self.messages.take_over(&mut other.messages, |end| theirs(stack.end(end).local()));
+    }
+
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) -> (u8, bool) {
         let class = self.stack.end(packet.dst_endpoint).class();
         self.work(network, |stack, now, out| stack.on_packet(now, packet, out));

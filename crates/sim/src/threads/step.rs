@@ -2,11 +2,12 @@
 //! of the undivided run. Execution in step is needed to find the last event of the run, for
 //! samples, which visit all links, and for TCP timers that inspect the peer of a connection.
 
+use super::report::PartReport;
 use crate::network::Source;
 use crate::site::Site;
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
-use eastwest_types::Time;
+use eastwest_types::{Span, Time};
 
 /// Executes the events of all parts on this thread in the order of the undivided run, until the
 /// simulated time `until` (inclusive) or until `flows` flows are done. Returns the last event (key,
@@ -26,10 +27,11 @@ pub fn in_step(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Ke
 fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
     let mut last = None;
     loop {
-        if worlds.iter().any(|w| w.part_state().abort_reason.is_some()) {
+        let report = PartReport::of_all(worlds);
+        if report.obstacle().is_some() {
             return None;
         }
-        if worlds.iter().map(|w| w.part_state().done).sum::<u64>() >= flows {
+        if report.done >= flows {
             return last;
         }
         let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
@@ -38,6 +40,14 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         });
         let (.., part, first) = firsts.min().expect("the run has parts");
         let sample = Key::new(worlds[0].next_sample(), Class::Sample);
+        // Transmissions that start without an event follow all events at their time.
+        let starts = worlds.iter().map(|w| w.site.network.fabric.next_hand_over()).zip(0..);
+        let (start, from) = starts.min().expect("the run has parts");
+        if start <= until && start < first.0.time().min(sample.time()) {
+            worlds[from].finish_window(start);
+            deliver(worlds, from);
+            continue;
+        }
         if sample < first.0 && sample.time() <= until {
             sample_all(worlds, sample.time());
             continue;
@@ -54,6 +64,9 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
 /// order of the events that all parts have at this source at the same time.
 fn place_at_source(world: &World, source: u32) -> u64 {
     let Site { network, drivers, .. } = &world.site;
+    if network.card_alarms.id_of(source).is_some() {
+        return 0; // one part has the card
+    }
     match network.source(source) {
         None => network.fabric.place_on_link(source),
         Some(Source::Timers) => network.timers.first_rank(),
@@ -65,7 +78,7 @@ fn place_at_source(world: &World, source: u32) -> u64 {
 /// Executes the next event of the part number `part`, and immediately passes its messages to the
 /// other parts.
 fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
-    if worlds[part].site.network.source(source) == Some(Source::Timers)
+    if worlds[part].site.network.number_of(Source::Timers) == source
         && let Some(end) = worlds[part].timer_across()
     {
         let cut = worlds[part].partition();
@@ -81,17 +94,22 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
             .copy_peer_state(end.peer(), &other.site.transports.tcp.stack);
     }
     let world = &mut *worlds[part];
-    let over = world.site.transports.tcp.stack.has_ended();
-    if world.run_events::<false, false>(world.site.events + 1).is_err() {
+    let over = world.has_ended();
+    if world.run_events_of_part(world.site.events + 1).is_err() {
         world.abort_partitioned("a thread could not finish its part of the run");
     }
-    world.promise();
-    world.check_late();
     let now = world.site.network.now;
-    if !over && world.site.transports.tcp.stack.has_ended() {
+    // Other events at this time may precede the transmissions that start now.
+    world.finish_window(now.before(Span(1)));
+    if !over && world.has_ended() {
         world.part_state_mut().first_over = Some(now);
     }
-    let cut = world.partition_mut();
+    deliver(worlds, part);
+}
+
+/// Passes the messages of the part number `part` to the other parts.
+fn deliver(worlds: &mut [&mut World], part: usize) {
+    let cut = worlds[part].partition_mut();
     cut.first_out = Time::NEVER;
     let mut out = std::mem::take(&mut cut.out);
     for (mail, other) in out.iter_mut().zip(worlds.iter_mut()) {
@@ -106,6 +124,7 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     for world in worlds.iter_mut() {
         let last = (Key::new(now, Class::Sample), 0);
         world.site.network.fabric.count_remote(last, world.site.network.sources.order());
+        world.site.network.fabric.settle(now);
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(true));
     let (first, others) = worlds.split_first_mut().expect("the run has parts");
@@ -119,6 +138,10 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
         first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(false));
+    for part in 0..worlds.len() {
+        worlds[part].finish_window(now);
+        deliver(worlds, part);
+    }
     if rest {
         worlds[0].abort_partitioned("no events were left although flows had not finished");
     }

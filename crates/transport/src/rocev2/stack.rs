@@ -4,7 +4,7 @@ use super::config::RoceV2Config;
 use super::counters::Counters;
 use super::interface::{Connect, Notice, Sink, TimerTarget};
 use super::queue_pair::QueuePair;
-use eastwest_types::{EndpointId, Packet, Time};
+use eastwest_types::{EndpointId, HostId, Packet, Rate, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -31,7 +31,18 @@ pub struct Stack {
     nics: Vec<NicQueue>,
     /// Counters of all ends whose queue pair has ended.
     closed_totals: Counters,
+    /// Number of queue pairs in other parts of a partitioned run that were opened after the last
+    /// slot of this stack.
+    elsewhere: u32,
+    /// Whether any queue pair has been closed, so that its slot may be used again.
+    any_closed: bool,
+    /// Ends with all data acknowledged at which a packet has arrived or a timer was armed again after
+    /// they were closed, if they are recorded.
+    late_arrivals: Option<Vec<EndpointId>>,
 }
+
+/// Host of a queue pair that other parts of a partitioned run simulate.
+const NOBODY: HostId = HostId(u32::MAX);
 
 impl Stack {
     /// Returns a stack without queue pairs.
@@ -42,6 +53,9 @@ impl Stack {
             free: Vec::new(),
             nics: Vec::new(),
             closed_totals: Counters::default(),
+            elsewhere: 0,
+            any_closed: false,
+            late_arrivals: None,
         }
     }
 
@@ -57,8 +71,15 @@ impl Stack {
                 let old = self.ends[slot as usize].id();
                 (slot as usize, old.generation().wrapping_add(1))
             }
-            None if self.ends.len() + 2 > EndpointId::MAX_SLOTS => return None,
-            None => (self.ends.len(), 0),
+            None => {
+                let slot = self.ends.len() + 2 * self.elsewhere as usize;
+                if slot + 2 > EndpointId::MAX_SLOTS {
+                    return None;
+                }
+                self.elsewhere = 0;
+                self.extend_to(slot);
+                (slot, 0)
+            }
         };
         let id = EndpointId::new(slot, generation);
         let pair = [(id, c.nics.0), (id.peer(), c.nics.1)].map(|(id, nic)| {
@@ -73,6 +94,63 @@ impl Stack {
             self.ends[slot + 1] = server;
         }
         Some(id)
+    }
+
+    /// Counts a queue pair whose ends other parts of a partitioned run simulate, so that later queue
+    /// pairs have the slots of an undivided run. Returns false if all slots are in use.
+    pub fn skip(&mut self) -> bool {
+        self.elsewhere += 1;
+        self.ends.len() + 2 * self.elsewhere as usize <= EndpointId::MAX_SLOTS
+    }
+
+    /// Reserves memory for this number of further queue pairs.
+    pub fn reserve(&mut self, queue_pairs: usize) {
+        self.ends.reserve(2 * queue_pairs);
+    }
+
+    /// Appends unused ends, so that there are `slots` ends.
+    fn extend_to(&mut self, slots: usize) {
+        let (client, server, rate) = (NOBODY, NOBODY, Rate(1));
+        let (hashes, nics, rates) = ((0, 0), (0, 0), (rate, rate));
+        let c = Connect { client, server, hashes, nics, rates, dscp: 0, class: 0 };
+        let control = &self.config.control;
+        let blank = |_| QueuePair::new(EndpointId(0), &c, 0, control);
+        self.ends.extend((self.ends.len()..slots).map(blank));
+    }
+
+    /// Whether any queue pair has been closed since the run began.
+    pub fn has_closed(&self) -> bool {
+        self.any_closed
+    }
+
+    /// Starts to record the ends at which a packet arrives, or a timer is armed again, after they were
+    /// closed and all their data was acknowledged, for [`Stack::take_late_arrivals`]. Whether this
+    /// happens depends on the other end, which may still need the queue pair.
+    pub fn record_late_arrivals(&mut self) {
+        self.late_arrivals = Some(Vec::new());
+    }
+
+    /// Removes and returns the recorded ends, which had been closed before.
+    pub fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
+        self.late_arrivals.as_mut().map_or(Vec::new(), std::mem::take)
+    }
+
+    /// Takes over the ends on the hosts for which `theirs` is true from the stack of another part of
+    /// a partitioned run. Adds the other stack's counters of ended queue pairs.
+    pub fn adopt_ends(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
+        self.extend_to(other.ends.len());
+        for (mine, other) in self.ends.iter_mut().zip(&mut other.ends) {
+            if theirs(other.local()) {
+                std::mem::swap(mine, other);
+            }
+        }
+        self.closed_totals.add(&other.closed_totals);
+    }
+
+    /// Counts a message of `bytes` payload bytes at end `id` of a queue pair, which another part of
+    /// a partitioned run simulates.
+    pub fn count_written(&mut self, id: EndpointId, bytes: u64) {
+        self.ends[id.slot()].requester.written += bytes;
     }
 
     /// Creates the NIC queue `number` for packets with the codepoint `dscp`, unless it exists.
@@ -119,6 +197,7 @@ impl Stack {
         if !self.is_live(id) {
             return;
         }
+        self.any_closed = true;
         for end in [id, id.peer()] {
             self.ends[end.slot()].closing = true;
         }
@@ -143,6 +222,11 @@ impl Stack {
     pub fn on_packet(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let id = packet.dst_endpoint;
         if self.is_live(id) {
+            if let Some(late) =
+                self.late_arrivals.as_mut().filter(|_| self.ends[id.slot()].is_done())
+            {
+                late.push(id);
+            }
             self.ends[id.slot()].on_packet(now, packet, &self.config, sink);
             self.service_end(now, id, sink);
         }
@@ -161,6 +245,14 @@ impl Stack {
                     sink.notify(id, Notice::Failed);
                 }
                 self.service_end(now, id, sink);
+                let end = &self.ends[id.slot()];
+                if let Some(late) = &mut self.late_arrivals
+                    && end.id() == id
+                    && end.is_done()
+                    && end.armed_at != Time::NEVER
+                {
+                    late.push(id);
+                }
             }
             TimerTarget::Nic(number) => {
                 let nic = &mut self.nics[number as usize];
