@@ -247,7 +247,7 @@ class Tables:
 
     @cached_property
     def mpi_collectives(self) -> pl.DataFrame:
-        """Collective calls of MPI programs, with their bus bandwidth.
+        """Collective calls of MPI programs that all their ranks have left.
 
         Columns: workload, group, number, call, ranks, bus_bytes, entered_s, complete_s, last_rank,
         ended_s, bus_bandwidth_bps.
@@ -256,7 +256,7 @@ class Tables:
 
     @cached_property
     def mpi_iterations(self) -> pl.DataFrame:
-        """Iterations of the ranks of MPI programs that are graphs, such as training steps.
+        """Iterations of the ranks of MPI programs that are graphs.
 
         Columns: workload, rank, iteration, began_s, ended_s, compute_s, exposed_s.
         """

@@ -90,6 +90,20 @@ outer = 0
 inner = 1
 eager_limit = "1 KB"
 """
+#: A job whose program is a graph, with iterations.
+TRAINED = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 2
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "job"
+kind = "training"
+data = 2
+layers = 1
+hidden = 10
+"""
 JOBS = (
     "schema = 1"
     + FABRIC
@@ -301,6 +315,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run("first", out=folder / "flows", mechanisms=[Sketched], set=SPLIT),
         ew.run(JOBS, out=folder / "jobs"),
         ew.run(RANKS, out=folder / "ranks"),
+        ew.run(TRAINED, out=folder / "trained"),
         ew.run("first", out=folder / "approximate", set={"fidelity": "flow"}),
         ew.run("first", out=folder / "links", set={"fidelity": "links"}),
         ew.run(LOSSLESS, out=folder / "lossless"),

@@ -537,8 +537,8 @@ ADDITIONS = [
                     "    changes since 9: u64 = link.account().changes();\n",
                 ),
             ),
-            "python/eastwest/formats.py": (("RESULT_FORMAT = 11", "RESULT_FORMAT = 12"),),
-            "docs/reference/formats.md": (("| 10 |\n", "| 11 |\n"),),
+            "python/eastwest/formats.py": (("RESULT_FORMAT = 12", "RESULT_FORMAT = 13"),),
+            "docs/reference/formats.md": (("| 12 |\n", "| 13 |\n"),),
             "python/eastwest/report/load.py": (
                 (
                     'in its busiest {interval}",\n',

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = ROOT / "python" / "eastwest"
 #: Endings of files that belong to the package.
-KNOWN = {".py", ".pyi", ".toml", ".tsv", ".j2", ".js", ".css", ".rs", ".md", ".xml"}
+KNOWN = {".py", ".pyi", ".toml", ".tsv", ".gz", ".j2", ".js", ".css", ".rs", ".md", ".xml"}
 UNNAMED = {"py.typed", "LICENSE", "gitignore"}
 
 

@@ -107,6 +107,12 @@ def result(path: Path) -> Result:
             for i in range(50)
             for link in range(16)
         ],
+        "mpi_iterations": [
+            {"workload": HOSTILE[rank // 4], "rank": rank, "iteration": i, "began_s": 1.0 * i}
+            | {"ended_s": i + 1.0, "compute_s": 0.3 + 0.01 * rank, "exposed_s": 0.2}
+            for i in range(3)
+            for rank in range(8)
+        ],
         "events": [{"time_s": 0.3 * i, "what": "timeout", "connection": i} for i in range(1, 6)]
         + [drop(0.2, 0)],
         "tcp_trace": [

@@ -30,6 +30,8 @@ from eastwest.views.labels import plural
 _MOST_LISTED = 5
 #: Maximum number of nodes of a rank that are considered to be active at one time.
 _MOST_ACTIVE = 64
+#: Share of the runtime above which the ports that were busy during a collective call are named.
+_LONG = 0.01
 #: Maximum number of ports that the explanation names for the longest collective call.
 _MOST_PORTS = 3
 
@@ -264,7 +266,9 @@ def _collectives(evidence: Evidence, told: Story, name: str) -> None:
         f"{span(worst['took_s'])} after its last rank (rank {worst['last_rank']}) had entered it "
         f"at {begin_s:.6f} s."
     )
-    told.add("Collective calls", *lines, *_busiest_ports(evidence, told, begin_s, end_s))
+    if worst["took_s"] * 1e6 > _LONG * (told.total_us or 0.0):
+        lines += _busiest_ports(evidence, told, begin_s, end_s)
+    told.add("Collective calls", *lines)
 
 
 def _busiest_ports(evidence: Evidence, told: Story, begin_s: float, end_s: float) -> list[str]:
@@ -273,7 +277,7 @@ def _busiest_ports(evidence: Evidence, told: Story, begin_s: float, end_s: float
     if interval is None or end_s - begin_s < interval:
         told.lacks(
             "The ports that were busy during the longest collective call: the run has no samples "
-            "of this time (measure.sample)."
+            "of this time (measure.sample_interval)."
         )
         return []
     inside = pl.col("time_s").is_between(begin_s + interval, end_s)

@@ -88,6 +88,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         notes.extend(traps::notes(&fabric.config, &settings, tcp_asks));
     }
     notes.extend(several_cards::note_rails(&fabric.config, &workloads));
+    notes.extend(traps::note_costs(&workloads));
     notes.extend(traps::note_paths(&fabric.config.routing, used));
     if !asks && !s.describing() {
         let of_tcp = if used(Transport::Tcp) { settings.as_slice() } else { &[] };

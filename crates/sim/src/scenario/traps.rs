@@ -1,5 +1,6 @@
 //! Notes on combinations of settings that are valid but rarely intended.
 
+use super::workload::spec::{WorkloadKind, WorkloadSpec};
 use crate::stream_transports::Transport;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::queue::{Protection, QueueConfig};
@@ -10,6 +11,7 @@ use eastwest_transport::congestion::CongestionKind;
 use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{Limit, Rate, Span};
+use eastwest_workload::mpi::Program;
 
 /// Limit of a host's queue, in bytes, above which [`waits_at_hosts`] returns a note: 100 packets of
 /// 1,500 B, whose transmission lasts 1.2 ms at 1 Gbit/s.
@@ -175,6 +177,25 @@ pub fn note_paths(routing: &RoutingConfig, used: impl Fn(Transport) -> bool) -> 
         format!(
             "fabric.routing = \"{name}\" reorders the packets of a connection, and rocev2 \
              retransmits all packets after a gap (go-back-N): reordered packets count as lost"
+        )
+    })
+}
+
+/// Returns a note if training jobs have messages without a cost at the processors and cards of
+/// their hosts: their results are then too fast for short messages.
+pub fn note_costs(workloads: &[WorkloadSpec]) -> Option<String> {
+    let is_free = |workload: &&WorkloadSpec| match &workload.kind {
+        WorkloadKind::Mpi(config) => {
+            matches!(config.program, Program::Training(_)) && config.chunk_overhead == Span::ZERO
+        }
+        _ => false,
+    };
+    let free: Vec<&str> = workloads.iter().filter(is_free).map(|w| w.name.as_str()).collect();
+    (!free.is_empty()).then(|| {
+        format!(
+            "messages of collective calls of {} take no time of proxies and cards \
+             (chunk_overhead), and PCIe is no limit",
+            free.join(", ")
         )
     })
 }

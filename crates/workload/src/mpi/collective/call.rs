@@ -125,7 +125,7 @@ impl Call {
     /// for the bus bandwidth: the size of the call multiplied by a factor (its
     /// `doc/PERFORMANCE.md`). `None`: the call has no such factor, or a rank does not know the sizes
     /// of all parts.
-    pub(in crate::mpi) fn bus_bytes(&self, ranks: u32) -> Option<u64> {
+    pub(crate) fn bus_bytes(&self, ranks: u32) -> Option<u64> {
         let n = u64::from(ranks);
         match self.kind {
             Kind::Allreduce => Some(self.size.saturating_mul(2 * (n - 1)) / n),
