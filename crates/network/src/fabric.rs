@@ -580,8 +580,9 @@ impl Fabric {
 
     /// Executes the next event of a link. If a packet has reached a host, returns its slot, and the
     /// caller [removes](PacketPool::remove) it from the pool; otherwise returns `None`. A packet
-    /// that has reached a switch is enqueued at once at its next link. [`Taps`] and [`Journeys`]
-    /// observe packets only if `TAPPED` is true; `DCB` must be the result of [`Fabric::has_dcb`].
+    /// that has reached a switch is enqueued at once at its next link. `TAPPED` must be true if
+    /// [`Taps`] or [`Journeys`] observe packets, or if this is a part of a partitioned fabric and
+    /// [has late ports](Fabric::has_late_ports); `DCB` must be the result of [`Fabric::has_dcb`].
     // The function and all functions that it calls for every packet are inlined, since each call
     // would cost 5 % of the time for a packet on one link.
     #[inline(always)]
@@ -666,6 +667,9 @@ impl Fabric {
     /// waiting and flight times ([`Journeys`]).
     #[inline(always)]
     pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
+        if self.partition.is_some() {
+            return; // runs with captures or waiting times are not partitioned
+        }
         let to = self.host_of(handle.dst());
         self.taps.look(link, handle, to, &self.pool);
         let l = &self.links[link as usize];

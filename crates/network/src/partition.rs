@@ -131,10 +131,15 @@ pub struct Partition {
     /// Number of the part to which each node belongs, by node; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
+    /// By link: whether it belongs to this part and all its packets arrive in this part.
+    pub(crate) inside: Vec<bool>,
     /// Ports to other parts that decide about a packet when its transmission starts.
     pub(crate) late: Vec<LatePort>,
     /// Simulated time until which packets were last handed over to other parts at these ports.
     pub(crate) handed_until: Time,
+    /// Simulated time at which one of these ports next starts a transmission without an event, or a
+    /// port for which `checks` has an entry.
+    pub(crate) next_hand_over: Time,
     /// Number of events of links between switches that the part of the port counts, and not this
     /// one.
     pub foreign: u64,
@@ -181,8 +186,10 @@ impl Partition {
             last_bytes: vec![0; part_of.len()],
             part_of,
             watches: Vec::new(),
+            inside: Vec::new(),
             late: Vec::new(),
             handed_until: Time::ZERO,
+            next_hand_over: Time::NEVER,
             foreign: 0,
             departures: Vec::new(),
             refreshes: Vec::new(),

@@ -35,9 +35,12 @@ impl Fabric {
     /// Makes this fabric one part of a fabric that is simulated in several parts (threads).
     pub fn become_part(&mut self, mut partition: Partition) {
         for (number, link) in (0..).zip(&mut self.links) {
-            if partition.owner(link.from, link.to) != partition.part {
+            let is_own = partition.owner(link.from, link.to) == partition.part;
+            let crosses = partition.crosses(link.from, link.to);
+            partition.inside.push(is_own && !crosses);
+            if !is_own {
                 link.only_arrives();
-            } else if partition.crosses(link.from, link.to) {
+            } else if crosses {
                 match link.decides_late() {
                     true => partition.late.push(LatePort { link: number, packets: 0, frames: 0 }),
                     false => link.partition(),
@@ -144,9 +147,13 @@ impl Fabric {
             {
                 partition.last_bytes[handle.dst().0 as usize] += 1;
                 let down = reverse(self.up[handle.dst().0 as usize]);
-                match self.links[down as usize].decides_late() {
-                    true => partition.checks.push((down, packet.dst_endpoint)),
-                    false => self.links[down as usize].leave_to_fabric(true),
+                let port = &mut self.links[down as usize];
+                if port.decides_late() {
+                    let start = port.next_start_after(partition.handed_until);
+                    partition.next_hand_over = partition.next_hand_over.min(start);
+                    partition.checks.push((down, packet.dst_endpoint));
+                } else {
+                    port.leave_to_fabric(true);
                 }
             }
             let slot = self.pool.attach(&packet, &mut sides);
@@ -212,23 +219,26 @@ impl Fabric {
     /// Sends to the other parts what ports that decide late have started to transmit by `until`:
     /// packets, and PAUSE frames. All events until this time must have been executed.
     pub fn hand_over(&mut self, until: Time) {
-        let Some(partition) = self.partition.as_ref().filter(|p| !p.late.is_empty()) else {
+        let Some(partition) = self.partition.as_mut().filter(|p| !p.late.is_empty()) else {
             return;
         };
-        let late = partition.late.iter().map(|port| port.link);
-        let links: Vec<u32> = late.chain(partition.checks.iter().map(|check| check.0)).collect();
-        for link in links {
+        let mut late = std::mem::take(&mut partition.late);
+        let checks = std::mem::take(&mut partition.checks);
+        let checked = checks.iter().map(|check| check.0);
+        for link in late.iter().map(|port| port.link).chain(checked.clone()) {
             self.links[link as usize].depart_until(until, &mut self.pool);
             if self.links[link as usize].has_deferred_drops() {
                 self.record_deferred_drops(link);
             }
         }
         let Some(mut partition) = self.partition.take() else { return };
-        let mut late = std::mem::take(&mut partition.late);
         for port in &mut late {
             self.hand_over_from(port, until, &mut partition);
         }
-        partition.late = late;
+        let links = late.iter().map(|port| port.link).chain(checked);
+        let starts = links.map(|link| self.links[link as usize].next_start_after(until));
+        partition.next_hand_over = starts.min().unwrap_or(Time::NEVER);
+        (partition.late, partition.checks) = (late, checks);
         partition.foreign += partition.match_refreshes(until);
         partition.handed_until = until;
         self.partition = Some(partition);
@@ -261,17 +271,10 @@ impl Fabric {
     }
 
     /// Returns the time at which [`Fabric::hand_over`] next has packets to send, or a message to
-    /// check, without an event before; [`Time::NEVER`] if there is none.
+    /// check, without an event before; [`Time::NEVER`] if there is none. Since the last call of
+    /// `hand_over`, no event may have been executed.
     pub fn next_hand_over(&self) -> Time {
-        let Some(partition) = self.partition.as_ref().filter(|p| !p.late.is_empty()) else {
-            return Time::NEVER;
-        };
-        let late = partition.late.iter().map(|port| port.link);
-        let links = late.chain(partition.checks.iter().map(|check| check.0));
-        links
-            .map(|link| self.links[link as usize].next_start_after(partition.handed_until))
-            .min()
-            .unwrap_or(Time::NEVER)
+        self.partition.as_ref().map_or(Time::NEVER, |partition| partition.next_hand_over)
     }
 
     /// Whether this part has ports to other parts that decide about a packet when its transmission
@@ -289,10 +292,13 @@ impl Fabric {
 
     /// Removes a packet that has reached the far end of a link in another part of the partitioned
     /// fabric, where it has its own copy. Returns false if the packet is in this part.
+    #[inline]
     pub(crate) fn ends_elsewhere(&mut self, link: u32, handle: &PacketHandle) -> bool {
-        let (Some(partition), l) = (&self.partition, &self.links[link as usize]) else {
+        let Some(partition) = &self.partition else { return false };
+        if partition.inside[link as usize] {
             return false;
-        };
+        }
+        let l = &self.links[link as usize];
         let is_elsewhere = partition.owner(l.from, l.to) == partition.part
             && partition.part_at(l.to, handle.dst()) != usize::from(partition.part);
         if is_elsewhere {
@@ -303,11 +309,15 @@ impl Fabric {
 
     /// Notes the next event of a link, which several parts of the partitioned fabric may have, so
     /// that one of them counts it.
+    #[inline]
     pub(crate) fn note_event(&mut self, key: Key, link: u32) {
-        let (Some(partition), l) = (&mut self.partition, &self.links[link as usize]) else {
+        let has_dcb = self.has_dcb();
+        let Some(partition) = &mut self.partition else { return };
+        if partition.inside[link as usize] && !has_dcb {
             return;
-        };
-        if l.has_dcb() {
+        }
+        let l = &self.links[link as usize];
+        if has_dcb {
             let number = within_link(l.counters.packets, 0);
             partition.during = (partition.order.of((key, link)), number);
         }

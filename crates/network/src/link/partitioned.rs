@@ -75,8 +75,8 @@ impl Link {
         if !(self.lazy && self.eager_fast_path) {
             return if self.lazy { self.next_start } else { Time::NEVER };
         }
-        let waits = self.on_wire.iter().rev().map(|handle| self.start_of(handle));
-        waits.take_while(|&start| start > until).last().unwrap_or(Time::NEVER)
+        let mut starts = self.on_wire.iter().map(|handle| self.start_of(handle));
+        starts.find(|&start| start > until).unwrap_or(Time::NEVER)
     }
 
     /// Prepares a port whose packets may arrive in another part of a fabric that is simulated in
