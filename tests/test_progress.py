@@ -82,6 +82,12 @@ def test_a_resumed_run_is_estimated_from_its_own_rate() -> None:
     assert remaining.left_s(1010.0, 0.6) == pytest.approx(40.0, rel=0.1)
 
 
+def test_a_first_report_without_work_left_has_no_estimate() -> None:
+    remaining = Remaining()
+    assert remaining.left_s(2.0, 1.0) is None
+    assert remaining.left_s(3.0, 1.0) is None
+
+
 def test_few_moments_are_kept_of_a_long_run() -> None:
     remaining = Remaining()
     for tenth in range(200_000):

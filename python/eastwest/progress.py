@@ -63,7 +63,7 @@ class Remaining:
         # Few samples suffice: at least 1 % of the wall time lies between two samples.
         if wall_s - self._seen[-1][0] > 0.01 * (wall_s - began_s):
             self._seen.append((wall_s, share))
-        if share - began < TELLING_SHARE * (1 - began) or wall_s <= began_s:
+        if share <= began or share - began < TELLING_SHARE * (1 - began) or wall_s <= began_s:
             return None
         if share <= since:  # no progress in the last half: use the mean rate of the whole run
             since_s, since = began_s, began

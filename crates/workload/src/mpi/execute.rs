@@ -65,7 +65,6 @@ impl Mpi {
         };
         let (number, in_sequence) = (r.next, !r.source.is_graph());
         r.next += 1;
-        self.records += 1;
         let Member { group, own } =
             self.config.groups.find(rank, group).expect("the parser has found the group");
         let blocking = match in_sequence {
@@ -99,7 +98,7 @@ impl Mpi {
             since: Time::ZERO,
             counted: false,
         };
-        r.tasks.insert(number, task);
+        r.tasks.insert(number, Box::new(task));
         self.graph_nodes += u64::from(!in_sequence);
         r.iteration.nodes += u64::from(!in_sequence && !blocking);
         if self.graph_nodes > MOST_GRAPH_NODES {
@@ -262,7 +261,8 @@ impl Mpi {
     /// Ends a node, reports its duration, and tells the nodes that wait for its end.
     fn end(&mut self, now: Time, (rank, node): (u32, u32), out: &mut Vec<Action>) {
         let r = &mut self.ranks[rank as usize];
-        let task = r.tasks.remove(&node).expect("the node has not ended");
+        let task = *r.tasks.remove(&node).expect("the node has not ended");
+        self.records += 1;
         let (activity, call, began) = (task.activity, task.call, task.since);
         let is_in_time_line = match r.source.is_graph() {
             true => task.stream.is_some(),

@@ -192,7 +192,7 @@ pub(super) struct Rank {
     /// Number of the next node that will be read.
     pub(super) next: u32,
     /// Nodes that have been read and have not ended, by number.
-    pub(super) tasks: BTreeMap<u32, Task>,
+    pub(super) tasks: BTreeMap<u32, Box<Task>>,
     /// Nodes that can start, in the order in which they became ready.
     pub(super) startable: VecDeque<u32>,
     /// Number of nodes in `tasks` after whose end the next node is read.

@@ -123,7 +123,7 @@ impl Mpi {
     /// Returns all nodes that have been read and have not ended, with their ranks.
     fn tasks(&self) -> impl Iterator<Item = (u32, &Task)> {
         let ranks = self.ranks.iter().enumerate();
-        ranks.flat_map(|(rank, r)| r.tasks.values().map(move |task| (rank as u32, task)))
+        ranks.flat_map(|(rank, r)| r.tasks.values().map(move |task| (rank as u32, &**task)))
     }
 
     /// Returns the number of waiting ranks as text, and for some of them the requests for which
@@ -133,7 +133,7 @@ impl Mpi {
             let ranks = self.ranks.iter().enumerate();
             ranks.filter(|(_, r)| {
                 let waits = |task: &Task| !matches!(task.doing, Doing::Busy);
-                r.tasks.values().any(waits)
+                r.tasks.values().any(|task| waits(task))
             })
         };
         let count = waiting().count();
