@@ -262,7 +262,8 @@ def _collectives(evidence: Evidence, told: Story, name: str) -> None:
         key: worst[key] for key in ("call", "group", "number", "ranks", "took_s", "last_rank")
     }
     lines.append(
-        f"The longest: {worst['call']} number {worst['number']} of group {worst['group']}, "
+        f"The longest: {worst['call']} number {worst['number']} of group {worst['group']} "
+        f"({plural(worst['ranks'], 'rank')}), "
         f"{span(worst['took_s'])} after its last rank (rank {worst['last_rank']}) had entered it "
         f"at {begin_s:.6f} s."
     )

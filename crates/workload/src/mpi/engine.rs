@@ -65,6 +65,13 @@ impl Mpi {
         out.push(Action::Wake { at, token: stage << STAGE_SHIFT | tag << 1 | 1 });
     }
 
+    /// Whether the proxies of both ranks need time for a message: it belongs to a collective call
+    /// and crosses the network.
+    fn needs_proxy(&self, message: &Message) -> bool {
+        let [from, to] = [message.from, message.to].map(|rank| self.config.hosts[rank as usize]);
+        self.config.chunk_overhead > Span::ZERO && from != to && !is_own(message.communicator)
+    }
+
     /// Returns the time at which the proxy of a rank has handled a message that it gets now.
     fn proxy_time(&mut self, now: Time, rank: u32) -> Time {
         let proxy = &mut self.ranks[rank as usize].proxy_until;
@@ -205,10 +212,9 @@ impl Mpi {
 
     /// Handles a message that is matched with a receive and has arrived completely.
     fn received(&mut self, now: Time, slot: u32, out: &mut Vec<Action>) {
-        let Message { from, to, communicator, .. } = *self.messages.get(slot);
-        let crosses = self.config.hosts[from as usize] != self.config.hosts[to as usize];
-        if crosses && self.config.chunk_overhead > Span::ZERO && !is_own(communicator) {
-            let at = self.proxy_time(now, to);
+        let message = *self.messages.get(slot);
+        if self.needs_proxy(&message) {
+            let at = self.proxy_time(now, message.to);
             self.wake_message(at, TAKEN_IN, tag_of(slot, Part::Data), out);
         } else {
             self.complete_message(now, slot, out);
@@ -267,12 +273,8 @@ impl Mpi {
     /// Sends a part of a message over the network, or through memory on one host.
     fn put(&mut self, now: Time, slot: u32, part: Part, out: &mut Vec<Action>) {
         let message = *self.messages.get(slot);
-        let (from, to) = ends_of(&message, part);
-        let overhead = self.config.chunk_overhead;
-        let crosses = self.config.hosts[from as usize] != self.config.hosts[to as usize];
-        let is_first = matches!(part, Part::Eager | Part::Ask);
-        if is_first && crosses && overhead > Span::ZERO && !is_own(message.communicator) {
-            let at = self.proxy_time(now, from);
+        if matches!(part, Part::Eager | Part::Ask) && self.needs_proxy(&message) {
+            let at = self.proxy_time(now, message.from);
             self.wake_message(at, LEAVES, tag_of(slot, part), out);
             return;
         }

@@ -661,6 +661,10 @@ impl Fields<'_> {
         if collective.is_some() {
             return Ok(Which { src: None, dst: None, tag: None, collective });
         }
+        if let Some(word) = first.filter(|word| word.starts_with(|c: char| c.is_alphabetic())) {
+            let expected = "a source, or a non-blocking collective call such as iallreduce";
+            return Err(Fault::new(shown(word.as_bytes()), expected));
+        }
         Ok(Which {
             src: self.any_rank(0, "a source")?,
             dst: self.any_rank(1, "a destination")?,
@@ -818,6 +822,11 @@ mod tests {
             ("0 sned 1 0 1", "the call \"sned\"", "one of init"),
             ("0 send 9 0 1", "9", "a rank from 0 to 3"),
             ("0 send 1 -1 1", "-1", "only receives may accept any tag"),
+            (
+                "0 wait iallreduc",
+                "\"iallreduc\"",
+                "a non-blocking collective call such as iallreduce",
+            ),
             ("0 send 1 0", "\"0 send 1 0\"", "a size as field 3 of the call send"),
             ("0 send 1 0 nan", "\"nan\"", "a size of the call send"),
             ("0 send 1 0 1 99", "\"99\"", "data type from 0 to 54"),
