@@ -155,6 +155,38 @@ def test_completion_with_the_keyboard(chrome: Browser, client: Client) -> None:
     assert chrome.script("document.getElementById('completion').hidden")
 
 
+def test_a_completion_list_belongs_to_one_place(chrome: Browser, client: Client) -> None:
+    opened(chrome, client)
+    hidden = "document.getElementById('completion').hidden"
+    caret = (
+        "(() => {{ const area = document.getElementById('text'); area.focus();"
+        "const at = area.value.indexOf({!r}) + {}; area.setSelectionRange(at, at); }})()"
+    )
+    chrome.script(caret.format("[tcp]", 5))
+    chrome.type("\ncong")
+    until(chrome, f"!{hidden}")
+    # The list closes when the cursor goes to another line.
+    chrome.script(caret.format("[tcp]", 0))
+    until(chrome, hidden)
+    chrome.script(caret.format("cong", 4))
+    chrome.press(" ", control=True)
+    until(chrome, f"!{hidden}")
+    assert text(chrome, "#completion li b") == "congestion"
+    # A new line opens no list, in which a second Enter would accept an entry.
+    chrome.script(caret.format("cong", 4))
+    chrome.type(" = 1")
+    chrome.script(
+        "(() => { const real = window.fetch; window.paths = [];"
+        "window.fetch = (path, ...rest) => {"
+        "window.paths.push(path); return real(path, ...rest); }; })()"
+    )
+    chrome.type("\n")
+    assert "/api/complete" not in chrome.script("window.paths")
+    # Counted calls are seen at once: this edit asks for a list.
+    chrome.type("con")
+    assert "/api/complete" in chrome.script("window.paths")
+
+
 def test_a_slider_reruns_and_keeps_ghosts(chrome: Browser, client: Client) -> None:
     opened(chrome, client)
     run(chrome, 1)

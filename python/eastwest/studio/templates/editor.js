@@ -22,6 +22,7 @@ class Editor {
     this.items = [];
     this.chosen = -1;
     this.asked = 0;
+    this.shownFor = { text: "", offset: 0 };
     this.area.addEventListener("input", (event) => {
       this.paint();
       this.changed();
@@ -32,6 +33,10 @@ class Editor {
     this.area.addEventListener("scroll", () => this.scroll());
     this.area.addEventListener("keydown", (event) => this.key(event));
     this.area.addEventListener("blur", () => setTimeout(() => this.close(), 150));
+    // A list belongs to one place: it closes when the cursor leaves that place without an edit.
+    document.addEventListener("selectionchange", () => {
+      if (!this.list.hidden && this.text === this.shownFor.text && this.offset !== this.shownFor.offset) this.close();
+    });
     for (const kind of ["keyup", "click", "focus"]) this.area.addEventListener(kind, () => this.moved());
     this.list.addEventListener("mousedown", (event) => {
       event.preventDefault();
@@ -128,20 +133,24 @@ class Editor {
 
   maybeComplete() {
     const before = this.area.value.slice(0, this.area.selectionStart);
-    if (/[\w"'.[=-]\s?$/.test(before) && !/#[^\n]*$/.test(before)) this.complete(false);
+    // Not after a new line: a second Enter would accept an entry instead of leaving an empty line.
+    if (/[\w"'.[=-][ \t]?$/.test(before) && !/#[^\n]*$/.test(before)) this.complete(false);
     else this.close();
   }
 
   async complete(asked) {
+    // A list that is shown for another place must not be taken for this answer.
+    if (asked) this.close();
     const number = (this.asked += 1);
-    const text = this.text;
+    const { text, offset } = this;
     let found;
     try {
-      found = await ask("POST", "/api/complete", { text, offset: this.offset });
+      found = await ask("POST", "/api/complete", { text, offset });
     } catch {
       return;
     }
-    if (number !== this.asked || text !== this.text) return;
+    if (number !== this.asked || text !== this.text || offset !== this.offset) return;
+    this.shownFor = { text, offset };
     this.span = [unitsOf(text, found.start), unitsOf(text, found.end)];
     const typed = text.slice(...this.span);
     this.items = found.items;
@@ -188,7 +197,10 @@ class Editor {
     // A key that is corrected has its "=" already.
     const follows = /^[ \t]*=/.test(this.text.slice(end));
     this.close();
-    this.replace(start, end, follows ? item.insert.replace(/\s*=\s*$/, "") : item.insert);
+    const inserted = follows ? item.insert.replace(/\s*=\s*$/, "") : item.insert;
+    this.replace(start, end, inserted);
+    // The edit asks for a list again: it is wanted for the value after "key = ", not for the word that was chosen.
+    if (!/=\s*$/.test(inserted)) this.close();
   }
 
   close() {
@@ -203,6 +215,8 @@ class Editor {
       this.complete(true);
       return;
     }
+    // Also drops an answer that is under way.
+    if (event.key === "Escape" && this.list.hidden) this.close();
     if (this.list.hidden) return;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") this.choose(this.chosen + (event.key === "ArrowDown" ? 1 : -1));
     else if (event.key === "Enter" || event.key === "Tab") this.accept(this.chosen);
