@@ -13,17 +13,20 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest import core, stats
 from eastwest.errors import InputError, did_you_mean, in_one_line
-from eastwest.goals.evaluate import Outcome, of_sweep
+from eastwest.goals import early
+from eastwest.goals.early import Stopped
+from eastwest.goals.evaluate import Outcome, judged_limits, least_values, of_sweep
 from eastwest.goals.form import Goals, of_scenario
 from eastwest.mechanisms.load import Recipe
 from eastwest.reader import meant
 from eastwest.results import Result
+from eastwest.run import Source
 from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep.check import check, overrides, source_of
 from eastwest.sweep.estimate import Estimate, Outlook
@@ -32,10 +35,12 @@ from eastwest.sweep.metrics import WARMED, metrics_of, warm_up_file
 from eastwest.sweep.sequential import APART, DECIDED, Adaptive
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.tables import (
+    STOPPED_COLUMNS,
     SWEEP_FORMAT,
     Rows,
     SweepResult,
     comparisons_table,
+    complete_points,
     metric_names,
     points_table,
     runs_by_point,
@@ -73,6 +78,8 @@ class Point:
     open: int = 0
     #: Values of the metrics of the adaptive rule, by name and seed.
     watched: dict[str, dict[int, float]] = field(default_factory=dict)
+    #: Runs that were stopped early, by seed.
+    stopped: dict[int, Stopped] = field(default_factory=dict)
 
 
 class Driver(Executor[Point]):
@@ -94,6 +101,9 @@ class Driver(Executor[Point]):
     ) -> None:
         source = source_of(spec)
         check(spec, source)
+        self.spec = spec
+        self.goals = _goals_of(spec, source)
+        self.stop = _stops_of(spec, source, self.goals, dask)
         super().__init__(
             source,
             store,
@@ -105,8 +115,8 @@ class Driver(Executor[Point]):
             say=say,
             tables=spec.keep_tables,
             warm_up_ps=spec.warm_up_ps,
+            stop=self.stop,
         )
-        self.spec = spec
         self.confirm = confirm
         self.announce = announce
         self.say = say
@@ -115,8 +125,9 @@ class Driver(Executor[Point]):
         self.costs = Rows()
         self.failures: list[dict[str, Any]] = []
         self._ripe: deque[Point] = deque()
+        #: Whether the names in ``show`` were compared with the metrics of a run.
+        self._shown = False
         self.outlook = Outlook(store, family(source), self.pool)
-        self.goals = self._read_goals()
         rule = spec.adaptive
         #: Limits that the adaptive rule decides; empty for a rule with a metric.
         self._limits = self.goals.limits if rule is not None and rule.until == DECIDED else ()
@@ -193,7 +204,7 @@ class Driver(Executor[Point]):
         plans = [point.plan for point in self.points if point.plan is not None]
         seeds = self.spec.seeds[: self.spec.first_seeds]
         missing = {
-            plan.identity: sum(not self._settled(plan.key(seed)) for seed in seeds)
+            plan.identity: sum(not self._settled(plan.keys(seed)) for seed in seeds)
             for plan in plans
         }
         if not self.outlook.knowledge.runs:
@@ -206,13 +217,13 @@ class Driver(Executor[Point]):
         reused = runs - sum(missing[plan.identity] for plan in plans)
         return self.outlook.estimate(runs, reused, work_s, self.spec.adaptive is not None)
 
-    def _settled(self, key: str) -> bool:
-        """Whether the run with this key is not executed: the store has its result or its failure.
+    def _settled(self, keys: tuple[str, ...]) -> bool:
+        """Whether a run is not executed: the store has its result or its failure.
 
-        With ``retry``, a stored failure does not count.
+        ``keys`` are the keys of the run. With ``retry``, a stored failure does not count.
         """
-        failed = not self.retry and self.store.failure(key) is not None
-        return failed or self.store.folder(key).is_dir()
+        failed = not self.retry and self.store.failure(keys[0]) is not None
+        return failed or any(self.store.folder(key).is_dir() for key in keys)
 
     def _confirmed(self, estimate: Estimate) -> None:
         if not self.confirm(estimate):
@@ -228,7 +239,7 @@ class Driver(Executor[Point]):
             found = plan(self.source, overrides(self.spec, values))
         except core.scenario_error() as error:
             return Point(number, values, None, refused=in_one_line(error))
-        return Point(number, values, found)
+        return Point(number, values, replace(found, stop=self.stop))
 
     def _run_all(self) -> None:
         """Run the first seeds of every point, then further seeds as adaptive rules request them."""
@@ -256,13 +267,21 @@ class Driver(Executor[Point]):
             self._fail(point, seed, "", point.refused)
             return
         run = Run(point, point.plan, seed)
-        found, earlier = self.known(run.key)
+        found, earlier = self._stored_run(run), self.failure(run.key)
         if found is not None:
-            self._add_run(run, found, reused=run.key not in self.outlook.probed)
+            self._add_run(run, found, reused=found.path.name not in self.outlook.probed)
         elif earlier is not None:
             self._fail(point, seed, run.key, earlier)
         else:
             self.submit(run)
+
+    def _stored_run(self, run: Run[Point]) -> Result | None:
+        """Return the result of a run from the run store: the complete run, or else the stopped run.
+
+        Returns None if the store has neither.
+        """
+        every = map(self.stored, run.plan.keys(run.seed))
+        return next((found for found in every if found is not None), None)
 
     def stored(self, key: str) -> Result | None:
         """Return the result with this key from the run store.
@@ -283,7 +302,7 @@ class Driver(Executor[Point]):
         if event.what != "done":
             self._fail(run.place, run.seed, run.key, event.message)
             return
-        found = self.stored(run.key)
+        found = self._stored_run(run)
         if found is None:
             raise InputError(
                 f"{self.store.folder(run.key)}: the result of a finished run has disappeared from "
@@ -301,12 +320,17 @@ class Driver(Executor[Point]):
         self.reused += reused
         self.made += not reused
         metrics = metrics_of(found, self.spec.warm_up_ps)
-        place = {"point": point.number, "seed": run.seed, "key": run.key}
-        self.rows.add({**place, "digest": str(summary.get("digest", "")), **metrics})
+        place = {"point": point.number, "seed": run.seed, "key": found.path.name}
+        row = {**place, "digest": str(summary.get("digest", "")), **metrics}
+        if stopped := Stopped.of(summary):
+            point.stopped[run.seed] = stopped
+            row |= zip(STOPPED_COLUMNS, stopped, strict=True)
+        self.rows.add(row)
         cost = {name: summary.get(name) for name in ("wall_s", "cpu_s", "peak_rss_mb")}
         hops = summary.get("packet_hops")
         self.costs.add({**place, **cost, "packet_hops": hops, "reused": reused})
-        if self.done == 1:
+        if not stopped and not self._shown:
+            self._shown = True
             self._check_show(metrics)
         if not reused:
             self.outlook.knowledge.learn(
@@ -358,14 +382,18 @@ class Driver(Executor[Point]):
             return
         by_seed = [watched.get(name, {}) for name in self._watched]
         whole = [seed for seed in by_seed[0] if all(seed in each for each in by_seed)]
-        if not whole:
+        if not whole and not point.stopped:
             return
         values = {name: [watched[name][seed] for seed in whole] for name in self._watched}
         if rule.metric:
             more = rule.next_for_mean(values[rule.metric], point.given, self.spec.confidence)
         else:
-            limits = [(limit, values[limit.metric]) for limit in self._limits]
-            more = rule.next_for_limits(limits, point.given, self.spec.confidence)
+            limits = [
+                (limit, [*values[limit.metric], *least_values(limit, point.stopped)])
+                for limit in judged_limits(self._limits, point.stopped)
+            ]
+            given, stopped = point.given, len(point.stopped)
+            more = rule.next_for_limits(limits, given, self.spec.confidence, stopped)
         self._extend(point, more or 0)
 
     def _add_seeds_until_apart(self, rule: Adaptive, point: Point) -> None:
@@ -399,6 +427,11 @@ class Driver(Executor[Point]):
 
     # Tables and result of the sweep
 
+    @property
+    def _stopped(self) -> int:
+        """Number of runs that were stopped early."""
+        return sum(len(point.stopped) for point in self.points)
+
     def _write(self, out: Path, wall_s: float, complete: bool) -> SweepResult:
         spec = self.spec
         names = [spec.names_of(point.number) for point in self.points]
@@ -417,7 +450,9 @@ class Driver(Executor[Point]):
         tables = {
             "runs": runs_table(settings, rows),
             "points": points_table(settings, rows, spec.level, outcome),
-            "comparisons": comparisons_table(settings, rows, spec.baseline_point, spec.level),
+            "comparisons": comparisons_table(
+                settings, complete_points(rows), spec.baseline_point, spec.level
+            ),
             "costs": costs,
         }
         return write_folder(out, texts, tables)
@@ -433,13 +468,8 @@ class Driver(Executor[Point]):
         there = metric_names(rows)
         wanted = dict.fromkeys(full(measure, there) for measure in goals.measures)
         runs = runs_by_point(rows, [metric for metric in wanted if metric in there])
-        return of_sweep(goals, runs, spec.baseline_point, spec.level, there)
-
-    def _read_goals(self) -> Goals:
-        """Return the goals of the sweep file; without goals in it, those of the scenario."""
-        if self.spec.goals is not None:
-            return self.spec.goals
-        return of_scenario(self.source, overrides(self.spec, self.spec.at(0)))
+        stopped = {point.number: point.stopped for point in self.points if point.stopped}
+        return of_sweep(goals, runs, spec.baseline_point, spec.level, there, stopped)
 
     def _summary(self, wall_s: float, complete: bool, outcome: Outcome | None) -> dict[str, Any]:
         spec, known = self.spec, self.outlook.knowledge
@@ -458,6 +488,7 @@ class Driver(Executor[Point]):
                 "done": self.done,
                 "reused": self.reused,
                 "failed": self.failed,
+                **({"stopped": self._stopped} if self.stop else {}),
             },
             "axes": [{"paths": a.paths, "values": a.values, "names": a.names} for a in spec.axes],
             "show": list(spec.show),
@@ -474,3 +505,26 @@ class Driver(Executor[Point]):
             "keep": "tables" if spec.keep_tables else "summary",
             "cost": {"wall_s": wall_s, "jobs": self.pool.size, "peak_rss_mb": known.peak_mb()},
         }
+
+
+def _goals_of(spec: Spec, source: Source) -> Goals:
+    """Return the goals of the sweep file; without goals in it, those of the scenario."""
+    if spec.goals is not None:
+        return spec.goals
+    return of_scenario(source, overrides(spec, spec.at(0)))
+
+
+def _stops_of(spec: Spec, source: Source, goals: Goals, dask: str | None) -> tuple[core.Stop, ...]:
+    """Return the limits that stop runs of the sweep early; empty if the file does not want this.
+
+    Raises ``InputError`` if no goal can stop a run, and for runs on a cluster.
+    """
+    if not spec.stop_when_missed:
+        return ()
+    if dask is not None:
+        raise InputError(
+            f"{early.KEY} is not possible with dask: the workers of a cluster send back complete "
+            f"runs only. Remove {early.KEY}, or run the sweep on this machine"
+        )
+    warmed = WARMED if spec.warm_up_ps else ()
+    return early.stops(goals, source, overrides(spec, spec.at(0)), warmed)

@@ -81,6 +81,7 @@ class Executor(Generic[Place]):
         say: Callable[[str], None],
         tables: bool = False,
         warm_up_ps: int = 0,
+        stop: tuple[core.Stop, ...] = (),
     ) -> None:
         self.source = source
         self.store = store
@@ -94,6 +95,7 @@ class Executor(Generic[Place]):
             tables=tables,
             warm_up_ps=warm_up_ps,
             mechanisms=mechanisms or Recipe(),
+            stop=stop,
         )
         self.pool: Pool = start(setup, jobs, dask, store, say)
         self.made = self.reused = self.failed = 0
@@ -130,7 +132,11 @@ class Executor(Generic[Place]):
         Both are None for a run that the store does not know, and with ``retry`` for a failed run.
         """
         found = self.stored(key)
-        return found, None if self.retry or found is not None else self.store.failure(key)
+        return found, None if found is not None else self.failure(key)
+
+    def failure(self, key: str) -> str | None:
+        """Return the error message of a failed run in the store; None with ``retry``."""
+        return None if self.retry else self.store.failure(key)
 
     def submit(self, run: Run[Place]) -> None:
         """Add a run to the queue of the pool and to ``running``."""

@@ -42,6 +42,8 @@ class Setup:
     warm_up_ps: int
     #: Recipe from which a process loads the user's own mechanisms.
     mechanisms: Recipe = field(default_factory=Recipe)
+    #: Limits that stop a run early.
+    stop: tuple[core.Stop, ...] = ()
     #: Memory limit of a process in bytes: its share among the concurrent processes. None: the
     #: default limit of a single run.
     memory_bytes: int | None = None
@@ -85,7 +87,8 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
     ``tell`` is called with ``progress`` events. The last event is ``done``, ``failed`` or
     ``world``.
     """
-    plan = Plan(task.source or setup.source, task.overrides, task.identity, setup.family)
+    source = task.source or setup.source
+    plan = Plan(source, task.overrides, task.identity, setup.family, stop=setup.stop)
     extra = {}
     if setup.warm_up_ps:
         extra[warm_up_file(setup.warm_up_ps)] = lambda raw: warm_up_bytes(raw, setup.warm_up_ps)
