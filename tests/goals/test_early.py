@@ -157,9 +157,6 @@ def test_verdicts_of_a_sweep_are_those_of_complete_runs(simulated: list[int | No
     found = ew.sweep(SWEEP | {"stop_when_missed": True}, out="early", store="b", jobs=0)
     assert len(simulated) == 12 and found.summary["runs"]["stopped"] == 12
 
-    def states(sweep: SweepResult) -> list[str]:
-        return [point["state"] for point in sweep.summary["goals"]["points"]]
-
     assert states(found) == states(whole) == [judge.MISSED] * 2
     cells = [point["limits"][0] for point in found.summary["goals"]["points"]]
     exact = [point["limits"][0] for point in whole.summary["goals"]["points"]]
@@ -225,14 +222,56 @@ def test_a_stopped_run_leaves_no_estimate_of_a_complete_run() -> None:
     assert "stopped_early" not in runs.run(plan("first"), 1).summary
 
 
+def states(sweep: SweepResult) -> list[str]:
+    return [point["state"] for point in sweep.summary["goals"]["points"]]
+
+
 @pytest.mark.slow
-def test_a_rule_until_decided_counts_stopped_runs() -> None:
-    rule = {"until": "decided", "at_least": 4, "at_most": 40}
-    found = ew.sweep(SWEEP | {"stop_when_missed": True, "seeds": rule}, out="early", jobs=0)
-    counts = dict(found.runs["point"].value_counts().iter_rows())
-    states = {p["point"]: p["state"] for p in found.summary["goals"]["points"]}
-    # With 99 % confidence, the median needs 9 seeds that all miss the limit.
-    assert states == {0: judge.MISSED, 1: judge.MISSED} and counts == {0: 9, 1: 9}
+@pytest.mark.parametrize(
+    "goal",
+    [{"flows.fct_us.p99": "< 20 ms"}, {"tcp.retransmits": "<= 900"}, {"tcp.timeouts": "< 9"}],
+)
+@pytest.mark.parametrize("rule", [6, {"until": "decided", "at_least": 4, "at_most": 14}])
+def test_points_have_the_verdicts_and_seeds_of_complete_sweeps(
+    goal: dict[str, str], rule: Any
+) -> None:
+    wanted = SWEEP | {"seeds": rule, "goal": goal}
+    whole = ew.sweep(wanted, out="whole", store="a", jobs=0)
+    found = ew.sweep(wanted | {"stop_when_missed": True}, out="early", store="b", jobs=0)
+    assert states(found) == states(whole)
+    assert found.runs.select("point", "seed").equals(whole.runs.select("point", "seed"))
+    runs = found.summary["runs"]
+    assert runs["done"] == whole.summary["runs"]["done"] == found.runs.height == found.costs.height
+    cells = [point["limits"][0] for point in found.summary["goals"]["points"]]
+    assert runs["stopped"] == sum(cell.get("stopped", 0) for cell in cells)
+    for cell, state in zip(cells, states(found), strict=True):
+        assert state == judge.MISSED or "stopped" not in cell
+    exact = {(p, m): mean for p, m, mean in whole.points.select("point", "metric", "mean").rows()}
+    for point, metric, mean in found.points.select("point", "metric", "mean").rows():
+        assert mean in {None, exact[point, metric]}
+
+
+@pytest.mark.slow
+def test_runs_that_decide_nothing_are_simulated_to_their_end(
+    simulated: list[int | None],
+) -> None:
+    wanted = SWEEP | {"seeds": 8, "stop_when_missed": True}
+    wanted["axis"] = [{"path": "fabric.queue.limit", "values": ["100 packets"]}]
+    values = ew.sweep(
+        wanted | {"stop_when_missed": False}, out="whole", store="other", jobs=0
+    ).runs["tcp.retransmits"]
+    # Half of the seeds miss this limit.
+    wanted["goal"] = {"tcp.retransmits": f"<= {values.median()}"}
+    simulated.clear()
+    found = ew.sweep(wanted, out="early", jobs=0)
+    runs = found.summary["runs"]
+    assert runs["stopped"] == 0 < runs["repeated"] < 8 == runs["done"]
+    assert len(simulated) == 8 + runs["repeated"]
+    (note,) = early.of_sweep(found.summary)
+    assert "then simulated to" in note and found.points["mean"].null_count() == 0
+    simulated.clear()
+    assert ew.sweep(wanted, out="early", jobs=0, resume=True).summary["runs"]["repeated"] == 0
+    assert simulated == []
 
 
 def test_least_values_decide_by_the_median_alone() -> None:
@@ -328,6 +367,8 @@ def test_a_rule_that_needs_complete_runs_is_refused(changes: dict[str, Any], sai
         ({"goal": {"latency_us.p99": "< 1 ms"}}, "latency_us.p99: a run does not know it"),
         ({"warm_up": "1 ms"}, "flows.fct_us.p99: it excludes the warm-up"),
         ({"goal": {}}, "no goal can stop a run before its end"),
+        ({"seeds": 5}, "needs at least 6 seeds"),
+        ({"seeds": {"until": "decided", "at_least": 2, "at_most": 6}}, "needs at least 8 seeds"),
         (
             {
                 "set": {"measure.window": {"from": "1 ms"}},

@@ -15,7 +15,7 @@ from eastwest.errors import InputError
 from eastwest.goals import form, judge
 from eastwest.goals.form import Goals, Limit
 from eastwest.run import Source
-from eastwest.units import clean, count, plural, span
+from eastwest.units import agree, clean, count, plural, span
 
 #: Key of a sweep file, and name of the option of commands, that stops runs early.
 KEY = "stop_when_missed"
@@ -62,17 +62,22 @@ def note(summary: Mapping[str, Any]) -> str:
 
 
 def of_sweep(summary: Mapping[str, Any]) -> list[str]:
-    """Return a note on the runs of a sweep that were stopped early; empty if there are none."""
+    """Return notes on the runs of a sweep that were stopped early; empty if there are none."""
     runs = summary.get("runs", {})
-    stopped = runs.get("stopped")
-    if not stopped:
-        return []
-    return [
-        f"{count(stopped)} of {plural(runs['done'], 'run')} stopped early, because they surely "
-        "miss a goal: their points have no mean and no interval, only a value (≥) that the mean is "
-        "not below. Such a point is missed if the median over its seeds surely is, which needs at "
-        "least 6 seeds; it is never met"
-    ]
+    notes = []
+    if stopped := runs.get("stopped"):
+        notes.append(
+            f"{count(stopped)} of {plural(runs['done'], 'run')} stopped early, because they surely "
+            "miss a goal: their points have no mean and no interval, only a value (≥) that the "
+            "mean is not below. The median over the seeds of these points surely misses the goal"
+        )
+    if repeated := runs.get("repeated"):
+        notes.append(
+            f"{plural(repeated, 'run')} stopped early and {agree(repeated, 'was', 'were')} then "
+            f"simulated to {agree(repeated, 'its', 'their')} end, because only complete runs show "
+            "whether the point meets the goal"
+        )
+    return notes
 
 
 def stops(

@@ -9,6 +9,7 @@ about a point only when all requested seeds of the point are finished.
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections import deque
@@ -19,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import core, stats
 from eastwest.errors import InputError, did_you_mean, in_one_line
-from eastwest.goals import early
+from eastwest.goals import early, judge
 from eastwest.goals.early import Stopped
 from eastwest.goals.evaluate import Outcome, judged_limits, least_values, of_sweep
-from eastwest.goals.form import Goals, of_scenario
+from eastwest.goals.form import Goals, Limit, of_scenario
 from eastwest.mechanisms.load import Recipe
 from eastwest.reader import meant
 from eastwest.results import Result
@@ -61,6 +62,15 @@ ASK_FROM_RUNS = 10_000
 ASK_FROM_S = 8 * 3600.0
 
 
+@dataclass(frozen=True)
+class StoppedRun:
+    """A run that was stopped early: its state, and its rows in the tables of runs and costs."""
+
+    state: Stopped
+    row: dict[str, Any]
+    cost: dict[str, Any]
+
+
 @dataclass
 class Point:
     """Point of a sweep, one combination of settings, with the state of its runs."""
@@ -79,7 +89,7 @@ class Point:
     #: Values of the metrics of the adaptive rule, by name and seed.
     watched: dict[str, dict[int, float]] = field(default_factory=dict)
     #: Runs that were stopped early, by seed.
-    stopped: dict[int, Stopped] = field(default_factory=dict)
+    stopped: dict[int, StoppedRun] = field(default_factory=dict)
 
 
 class Driver(Executor[Point]):
@@ -115,7 +125,6 @@ class Driver(Executor[Point]):
             say=say,
             tables=spec.keep_tables,
             warm_up_ps=spec.warm_up_ps,
-            stop=self.stop,
         )
         self.confirm = confirm
         self.announce = announce
@@ -135,7 +144,9 @@ class Driver(Executor[Point]):
         self._waiting: list[Point] = []
         #: Names of the metrics of the adaptive rule: its own, or those of all goals, because the
         #: verdict on a point uses only runs that have them all.
-        self._watched = self.goals.measures if self._limits else []
+        self._watched = self.goals.measures if self._limits or self.stop else []
+        #: Number of runs that were stopped early and then simulated to their end.
+        self._repeated = 0
         if rule is not None and rule.metric:
             self._watched = [rule.metric]
         elif rule is not None and not self._limits:
@@ -250,7 +261,9 @@ class Driver(Executor[Point]):
                 self._start_next_seed(point)
         while self.running or self._ripe:
             while self._ripe:
-                self._add_seeds(self._ripe.popleft())
+                point = self._ripe.popleft()
+                if not self._repeat_stopped(point):
+                    self._add_seeds(point)
             for run, event in self.ended():
                 self._end(run, event)
 
@@ -259,14 +272,18 @@ class Driver(Executor[Point]):
         return self.outlook.knowledge.typical_s()
 
     def _start_next_seed(self, point: Point) -> None:
-        """Start the next seed of a point: use its run from the store, or submit it."""
+        """Start the next seed of a point."""
         seed = self.spec.seeds[point.given]
         point.given += 1
         point.open += 1
         if point.plan is None:
             self._fail(point, seed, "", point.refused)
-            return
-        run = Run(point, point.plan, seed)
+        else:
+            self._start(Run(point, point.plan, seed))
+
+    def _start(self, run: Run[Point]) -> None:
+        """Use the result of a run from the store, or submit the run."""
+        point, seed = run.place, run.seed
         found, earlier = self._stored_run(run), self.failure(run.key)
         if found is not None:
             self._add_run(run, found, reused=found.path.name not in self.outlook.probed)
@@ -322,23 +339,25 @@ class Driver(Executor[Point]):
         metrics = metrics_of(found, self.spec.warm_up_ps)
         place = {"point": point.number, "seed": run.seed, "key": found.path.name}
         row = {**place, "digest": str(summary.get("digest", "")), **metrics}
-        if stopped := Stopped.of(summary):
-            point.stopped[run.seed] = stopped
-            row |= zip(STOPPED_COLUMNS, stopped, strict=True)
-        self.rows.add(row)
         cost = {name: summary.get(name) for name in ("wall_s", "cpu_s", "peak_rss_mb")}
-        hops = summary.get("packet_hops")
-        self.costs.add({**place, **cost, "packet_hops": hops, "reused": reused})
-        if not stopped and not self._shown:
-            self._shown = True
-            self._check_show(metrics)
+        cost = {**place, **cost, "packet_hops": summary.get("packet_hops"), "reused": reused}
+        if stopped := Stopped.of(summary):
+            row |= zip(STOPPED_COLUMNS, stopped, strict=True)
+            point.stopped[run.seed] = StoppedRun(stopped, row, cost)
+        else:
+            self.rows.add(row)
+            self.costs.add(cost)
+            if not self._shown:
+                self._shown = True
+                self._check_show(metrics)
         if not reused:
             self.outlook.knowledge.learn(
                 run.plan.identity, summary["wall_s"], summary["peak_rss_mb"]
             )
         for name in self._watched:
             metric = full(name, metrics)
-            if self.done == 1 and metric not in metrics and not self._limits:
+            is_of_rule = self.spec.adaptive is not None and self.spec.adaptive.metric == name
+            if is_of_rule and self.done == 1 and metric not in metrics:
                 hint = meant(name, sorted(metrics))
                 raise InputError(f"seeds.metric: runs have no metric {name!r}; {hint}")
             if metric in metrics:
@@ -366,34 +385,72 @@ class Driver(Executor[Point]):
 
     def _settle(self, point: Point) -> None:
         point.open -= 1
-        if point.open == 0 and point.given == point.target and self.spec.adaptive:
+        is_ripe = point.open == 0 and point.given == point.target
+        if is_ripe and (self.spec.adaptive or point.stopped):
             self._ripe.append(point)
+
+    def _repeat_stopped(self, point: Point) -> bool:
+        """Simulate the stopped runs of a point to their end, unless they decide that it misses.
+
+        Returns whether runs were started. So only points that surely miss a goal have stopped runs.
+        """
+        if not point.stopped or self._is_missed(point):
+            return False
+        stopped, point.stopped = point.stopped, {}
+        self._repeated += len(stopped)
+        for seed, run in stopped.items():
+            self.reused -= run.cost["reused"]
+            self.made -= not run.cost["reused"]
+            point.open += 1
+            if point.plan is not None:
+                self._start(Run(point, replace(point.plan, stop=()), seed))
+        return True
+
+    def _is_missed(self, point: Point) -> bool:
+        """Whether a point with stopped runs surely misses a limit."""
+        level, stopped = self.spec.level, len(point.stopped)
+        return any(
+            judge.judge(limit, judge.mean(each, stopped, level), each, level).state == judge.MISSED
+            for limit, each in self._values(point)
+        )
+
+    def _values(self, point: Point) -> list[tuple[Limit, list[float]]]:
+        """Return (limit, values) for each limit: a value, or least value, of each run of a point.
+
+        Complete runs that lack a measure of the goals are left out.
+        """
+        by_seed = [point.watched.get(name, {}) for name in self._watched]
+        whole = [seed for seed in by_seed[0] if all(seed in each for each in by_seed)]
+        stopped = {seed: run.state for seed, run in point.stopped.items()}
+        return [
+            (
+                limit,
+                [point.watched[limit.metric][seed] for seed in whole]
+                + least_values(limit, stopped),
+            )
+            for limit in judged_limits(self.goals.limits, stopped)
+        ]
 
     def _add_seeds(self, point: Point) -> None:
         """Start the seeds of a point up to its next look, if the adaptive rule asks for more.
 
         A point of which no run has all metrics of the rule gets no more seeds.
         """
-        rule, watched = self.spec.adaptive, point.watched
+        rule = self.spec.adaptive
         if rule is None:
             return
         if rule.until == APART:
             self._add_seeds_until_apart(rule, point)
             return
-        by_seed = [watched.get(name, {}) for name in self._watched]
-        whole = [seed for seed in by_seed[0] if all(seed in each for each in by_seed)]
-        if not whole and not point.stopped:
-            return
-        values = {name: [watched[name][seed] for seed in whole] for name in self._watched}
+        given, confidence = point.given, self.spec.confidence
         if rule.metric:
-            more = rule.next_for_mean(values[rule.metric], point.given, self.spec.confidence)
+            values = [*point.watched.get(rule.metric, {}).values()]
+            more = rule.next_for_mean(values, given, confidence) if values else None
         else:
-            limits = [
-                (limit, [*values[limit.metric], *least_values(limit, point.stopped)])
-                for limit in judged_limits(self._limits, point.stopped)
-            ]
-            given, stopped = point.given, len(point.stopped)
-            more = rule.next_for_limits(limits, given, self.spec.confidence, stopped)
+            limits = self._values(point)
+            measured = all(each for _, each in limits)
+            stopped = len(point.stopped)
+            more = rule.next_for_limits(limits, given, confidence, stopped) if measured else None
         self._extend(point, more or 0)
 
     def _add_seeds_until_apart(self, rule: Adaptive, point: Point) -> None:
@@ -434,6 +491,10 @@ class Driver(Executor[Point]):
 
     def _write(self, out: Path, wall_s: float, complete: bool) -> SweepResult:
         spec = self.spec
+        for point in self.points:
+            for run in point.stopped.values():
+                self.rows.add(run.row)
+                self.costs.add(run.cost)
         names = [spec.names_of(point.number) for point in self.points]
         settings = setting_columns(
             spec.paths, {p.number: p.values for p in self.points}, [*zip(*names, strict=True)]
@@ -468,7 +529,11 @@ class Driver(Executor[Point]):
         there = metric_names(rows)
         wanted = dict.fromkeys(full(measure, there) for measure in goals.measures)
         runs = runs_by_point(rows, [metric for metric in wanted if metric in there])
-        stopped = {point.number: point.stopped for point in self.points if point.stopped}
+        stopped = {
+            point.number: {seed: run.state for seed, run in point.stopped.items()}
+            for point in self.points
+            if point.stopped
+        }
         return of_sweep(goals, runs, spec.baseline_point, spec.level, there, stopped)
 
     def _summary(self, wall_s: float, complete: bool, outcome: Outcome | None) -> dict[str, Any]:
@@ -488,7 +553,7 @@ class Driver(Executor[Point]):
                 "done": self.done,
                 "reused": self.reused,
                 "failed": self.failed,
-                **({"stopped": self._stopped} if self.stop else {}),
+                **({"stopped": self._stopped, "repeated": self._repeated} if self.stop else {}),
             },
             "axes": [{"paths": a.paths, "values": a.values, "names": a.names} for a in spec.axes],
             "show": list(spec.show),
@@ -526,5 +591,16 @@ def _stops_of(spec: Spec, source: Source, goals: Goals, dask: str | None) -> tup
             f"{early.KEY} is not possible with dask: the workers of a cluster send back complete "
             f"runs only. Remove {early.KEY}, or run the sweep on this machine"
         )
+    needed = next(n for n in itertools.count(1) if _median_decides(n, spec.level))
+    if len(spec.seeds) < needed:
+        raise InputError(
+            f"{early.KEY} needs at least {needed} seeds: with fewer, no stopped run can decide "
+            "that a point misses a goal, because its value is unknown"
+        )
     warmed = WARMED if spec.warm_up_ps else ()
     return early.stops(goals, source, overrides(spec, spec.at(0)), warmed)
+
+
+def _median_decides(seeds: int, level: float) -> bool:
+    """Whether this number of seeds has an interval of the median with the confidence ``level``."""
+    return stats.percentile_interval([0.0] * seeds, 0.5, level).low is not None

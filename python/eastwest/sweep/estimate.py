@@ -190,7 +190,9 @@ class Outlook:
         Runs that finish are stored as runs of the sweep. The others are stopped, and their times
         are extrapolated.
         """
-        waiting = {n: Task(n, p.overrides, p.identity, seed) for n, p in enumerate(points)}
+        waiting = {
+            n: Task(n, p.overrides, p.identity, seed, stop=p.stop) for n, p in enumerate(points)
+        }
         shares: dict[int, Event] = {}
         for task in waiting.values():
             self._pool.submit(task)

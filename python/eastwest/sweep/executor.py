@@ -81,7 +81,6 @@ class Executor(Generic[Place]):
         say: Callable[[str], None],
         tables: bool = False,
         warm_up_ps: int = 0,
-        stop: tuple[core.Stop, ...] = (),
     ) -> None:
         self.source = source
         self.store = store
@@ -95,7 +94,6 @@ class Executor(Generic[Place]):
             tables=tables,
             warm_up_ps=warm_up_ps,
             mechanisms=mechanisms or Recipe(),
-            stop=stop,
         )
         self.pool: Pool = start(setup, jobs, dask, store, say)
         self.made = self.reused = self.failed = 0
@@ -143,7 +141,8 @@ class Executor(Generic[Place]):
         self.running[self._next] = run
         plan = run.plan
         source = None if plan.source is self.source else plan.source
-        self.pool.submit(Task(self._next, plan.overrides, plan.identity, run.seed, source))
+        task = Task(self._next, plan.overrides, plan.identity, run.seed, source, plan.stop)
+        self.pool.submit(task)
         self._next += 1
 
     def ended(self) -> Iterator[tuple[Run[Place], Event]]:

@@ -42,8 +42,6 @@ class Setup:
     warm_up_ps: int
     #: Recipe from which a process loads the user's own mechanisms.
     mechanisms: Recipe = field(default_factory=Recipe)
-    #: Limits that stop a run early.
-    stop: tuple[core.Stop, ...] = ()
     #: Memory limit of a process in bytes: its share among the concurrent processes. None: the
     #: default limit of a single run.
     memory_bytes: int | None = None
@@ -62,6 +60,8 @@ class Task:
     seed: int
     #: Scenario of the run; None: the scenario of the sweep.
     source: Source | None = None
+    #: Limits that stop the run early.
+    stop: tuple[core.Stop, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
     ``world``.
     """
     source = task.source or setup.source
-    plan = Plan(source, task.overrides, task.identity, setup.family, stop=setup.stop)
+    plan = Plan(source, task.overrides, task.identity, setup.family, stop=task.stop)
     extra = {}
     if setup.warm_up_ps:
         extra[warm_up_file(setup.warm_up_ps)] = lambda raw: warm_up_bytes(raw, setup.warm_up_ps)
