@@ -73,6 +73,11 @@ impl Timers {
         self.heap.extend(taken);
     }
 
+    /// Removes the wake-ups for whose tokens `is_kept` returns false.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(u64) -> bool) {
+        self.heap.retain(|Reverse((.., token))| is_kept(*token));
+    }
+
     /// Removes the earliest wake-up and returns its token; `None` if there is none.
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)
@@ -96,6 +101,19 @@ mod tests {
         let backward = drain(&(0..40).rev().collect::<Vec<_>>());
         assert_eq!(forward, backward);
         assert!(forward.windows(2).all(|w| w[0] / 4 <= w[1] / 4));
+    }
+
+    #[test]
+    fn removed_wake_ups_do_not_change_the_order_of_others() {
+        let drain = |tokens: &[u64], is_kept: fn(u64) -> bool| {
+            let mut timers = Timers::new(Class::Wake, 5);
+            tokens.iter().for_each(|&t| _ = timers.push(Time(t / 4), t, t));
+            timers.retain(is_kept);
+            std::iter::from_fn(|| timers.pop()).collect::<Vec<_>>()
+        };
+        let all: Vec<u64> = (0..40).collect();
+        let odd: Vec<u64> = all.iter().copied().filter(|t| t % 2 == 1).collect();
+        assert_eq!(drain(&all, |t| t % 2 == 1), drain(&odd, |_| true));
     }
 
     #[test]

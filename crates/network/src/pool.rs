@@ -198,6 +198,8 @@ pub struct PacketPool {
     slots: Vec<Stored>,
     /// Numbers of free slots. The slot freed last is reused first, while it is still in the cache.
     free: Vec<u32>,
+    /// Number of slots whose packets only other parts of a partitioned run have in flight.
+    left_out: usize,
     /// Number of the sending host of each packet, by slot; only with QCN.
     sources: Vec<u32>,
     /// Ingress link and priority of each packet at its current node, by slot; only with data-centre
@@ -506,7 +508,13 @@ impl PacketPool {
 
     /// Returns the number of packets in flight.
     pub fn in_use(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free.len() - self.left_out
+    }
+
+    /// Leaves all packets but `kept` to other parts of a partitioned run, which have copies of them. The
+    /// slots of the others are never used again.
+    pub(crate) fn leave_out(&mut self, kept: usize) {
+        self.left_out = self.in_use() - kept;
     }
 
     /// Stores the SACK blocks of a packet and returns their index for [`Packet::sack`].
@@ -534,9 +542,12 @@ impl PacketPool {
     }
 
     /// Returns the number of packets whose SACK blocks are stored; used to check that no entry is
-    /// leaked.
+    /// leaked. 0 if packets were [left out](PacketPool::leave_out), with their SACK blocks.
     pub fn sacks_in_use(&self) -> usize {
-        self.sacks.len() - self.free_sacks.len()
+        match self.left_out {
+            0 => self.sacks.len() - self.free_sacks.len(),
+            _ => 0,
+        }
     }
 }
 

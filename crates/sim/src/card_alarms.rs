@@ -48,6 +48,13 @@ impl CardAlarms {
         rank.expect("a traffic class has the codepoint") as u32 * self.cards + card
     }
 
+    /// Removes the armed alarms of the cards for whose numbers `is_kept` returns false.
+    pub fn retain(&self, events: &mut Tournament, is_kept: impl Fn(u32) -> bool) {
+        for number in (0..self.ids.len() as u32).filter(|number| !is_kept(number % self.cards)) {
+            events.set(self.first + number, Key::NEVER);
+        }
+    }
+
     /// Arms an alarm, which expires at time `at`; `id` is returned at its expiry. Replaces an alarm
     /// that was armed before.
     #[inline]

@@ -10,6 +10,7 @@ mod connections;
 mod critical_path;
 mod dcb;
 mod digest;
+mod division;
 mod drivers;
 pub mod early_stop;
 pub mod endpoint_settings;

@@ -222,6 +222,22 @@ impl Messages {
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
+    /// Removes the connections for whose clients `is_kept` returns false.
+    pub fn retain(&mut self, is_kept: impl Fn(EndpointId) -> bool) {
+        for name in self.names.iter_mut().flatten() {
+            if let Some(client) = name.take_if(|client| !is_kept(*client)) {
+                self.connections[client.slot() / 2] = None;
+            }
+        }
+    }
+
+    /// Returns the receivers of undelivered messages.
+    pub fn receivers(&self) -> Vec<EndpointId> {
+        let open = self.names.iter().flatten().copied().flatten();
+        let ends = open.flat_map(|client| [client, client.peer()]);
+        ends.filter(|&end| self.next_end(end).is_some()).collect()
+    }
+
     /// Moves messages from `other`, another part of a partitioned run (one run on several threads),
     /// into this part. Only messages of senders for which `theirs` returns true are moved.
     pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(EndpointId) -> bool) {

@@ -58,6 +58,16 @@ impl MpiRecords {
         MpiRecords { most, ..MpiRecords::default() }
     }
 
+    /// Returns the maximum number of rows of each table but that of ranks.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// Counts rows of states and iterations that one part of a partitioned run has left out.
+    pub fn leave_out(&mut self, rows: u64) {
+        self.states.left_out += rows;
+    }
+
     /// Records that a rank of an MPI program has finished, and adds it to the digest.
     pub fn rank(&mut self, workload: u16, rank: MpiRank, digest: &mut Digest) {
         digest.mpi_rank(workload, &rank);

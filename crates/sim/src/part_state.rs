@@ -1,12 +1,16 @@
 //! State of one part of a partitioned run (one run on several threads): rows and events that are
 //! stored until the parts are united, and data of consistency checks.
 
+use crate::messages::Message;
 use crate::stream_transports::number::TransportNumber;
 use crate::wakes::Executed;
+use eastwest_engine::order::{Class, Key};
 use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::losses::{EventOrder, Lost};
-use eastwest_types::Time;
+use eastwest_types::{EndpointId, Time};
+use eastwest_workload::Action;
+use eastwest_workload::mpi::Envelope;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -54,6 +58,17 @@ pub struct PartState {
     /// Connections between hosts of other parts that will be opened: time and rank of the wake-up of
     /// each, in reverse order once workloads have started.
     pub opened_elsewhere: Vec<(Time, u64)>,
+    /// By number of another part: messages that were written to its hosts since the last exchange.
+    pub written: Vec<Vec<Written>>,
+    /// Place of the next report of an MPI program.
+    pub place: Place,
+    /// Reports of MPI programs: place, number of the workload, report.
+    pub reports: Vec<(Place, u16, Report)>,
+    /// Numbers of reported states of ranks and of reported iterations.
+    pub states: u64,
+    pub iterations: u64,
+    /// Number of these reports that were not kept because the limit was reached.
+    pub rows_left_out: u64,
     /// Simulated time at which a connection was last opened; `None` before the first one.
     pub last_open: Option<Time>,
     /// Lower bound of the simulated time at which the first connection ended; `None` if none has
@@ -81,5 +96,82 @@ impl PartState {
         } else {
             self.events_left_out += 1;
         }
+    }
+}
+
+/// A message that an endpoint in one part of a partitioned run has written to an endpoint in another
+/// part.
+#[derive(Serialize, Deserialize)]
+pub struct Written {
+    pub workload: u16,
+    pub sender: EndpointId,
+    /// The message as the part of the sender has it, with its positions in the stream.
+    pub message: Message,
+    /// Content of the MPI message; `None` if the part of the receiver knows it already.
+    pub envelope: Option<Envelope>,
+}
+
+/// Place of a report of a workload in the order of an undivided run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// Event in which the report was made.
+    pub event: EventOrder,
+    /// Number of the message among those that have arrived in this event.
+    delivered: u32,
+    /// 0: the row of this message in the table of flows; then the rounds of the ranks that continue.
+    round: u32,
+    /// Whether the event is a copy of an event in the part of the receiver.
+    is_copy: bool,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        let event = ((Key::new(Time::ZERO, Class::Change), 0), 0);
+        Place { event, delivered: 0, round: 0, is_copy: false }
+    }
+}
+
+/// Report of a workload in one part of a partitioned run.
+#[derive(Serialize, Deserialize)]
+pub enum Report {
+    /// Row of the table of flows.
+    Flow(FlowRow),
+    /// Report of a rank.
+    OfRank(Action),
+}
+
+impl PartState {
+    /// Sets the event in which the next reports are made.
+    pub fn begin_reports(&mut self, event: EventOrder, is_copy: bool) {
+        let is_same = self.place.event == event;
+        let delivered = if is_same { self.place.delivered + 1 } else { 0 };
+        self.place = Place { event, delivered, round: 1, is_copy };
+    }
+
+    /// Keeps a report of a rank of the MPI program `workload` until the parts are united; at most
+    /// `most` states and iterations.
+    pub fn keep_report(&mut self, workload: u16, report: Action, most: u64) {
+        let kept = match report {
+            Action::MpiNextRound => return self.place.round += 1,
+            Action::MpiState(_) => Some(&mut self.states),
+            Action::MpiIteration(_) => Some(&mut self.iterations),
+            Action::MpiRank(_) => {
+                self.done += u64::from(self.awaited[usize::from(workload)]);
+                None
+            }
+            _ => None,
+        };
+        if let Some(kept) = kept {
+            *kept += 1;
+            if *kept > most {
+                return self.rows_left_out += 1;
+            }
+        }
+        self.reports.push((self.place, workload, Report::OfRank(report)));
+    }
+
+    /// Keeps the row of a message of an MPI program until the parts are united.
+    pub fn keep_row(&mut self, row: FlowRow) {
+        self.reports.push((Place { round: 0, ..self.place }, row.workload, Report::Flow(row)));
     }
 }

@@ -31,6 +31,7 @@ use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
+use eastwest_network::fabric::Fabric;
 use eastwest_network::losses::EventOrder;
 use eastwest_network::partition::{Partition, Promise, within_link};
 use eastwest_types::{ConnId, EndpointId, HostId, Purpose, Span, Time};
@@ -84,7 +85,7 @@ impl World {
     }
 
     /// Returns the transport of all connections of this partitioned run.
-    fn transport(&self) -> &dyn StreamTransport {
+    pub(crate) fn transport(&self) -> &dyn StreamTransport {
         self.site.transports.of(self.part_state().transport)
     }
 
@@ -94,12 +95,12 @@ impl World {
     }
 
     /// Returns the functions of the transport that only partitioned runs need.
-    fn transport_in_part(&mut self) -> &mut dyn Partitionable {
+    pub(crate) fn transport_in_part(&mut self) -> &mut dyn Partitionable {
         self.transport_mut().partitionable().expect("a partitioned run has such a transport")
     }
 
     /// Returns the link from the switch of the host of an endpoint to the host.
-    fn down_to(&self, end: EndpointId) -> u32 {
+    pub(crate) fn down_to(&self, end: EndpointId) -> u32 {
         self.site.network.fabric.down_to(self.transport().hosts(end).0)
     }
 
@@ -151,11 +152,14 @@ impl World {
     /// other parts do. They open a connection then, which this part will count.
     pub(crate) fn executed_in_parts(&mut self, at: Time, wake_up: WakeUp) -> Option<Executed> {
         let executed = self.part_state().executed;
+        let Site { drivers, network, .. } = &mut self.site;
+        let workload = &mut drivers.all[usize::from(wake_up.workload)].workload;
+        if workload.mpi().is_some() {
+            return Some(Executed::Here); // the part of the rank
+        }
         if executed != Executed::Everywhere {
             return Some(executed); // a reaction at the host of the present event
         }
-        let Site { drivers, network, .. } = &mut self.site;
-        let workload = &mut drivers.all[usize::from(wake_up.workload)].workload;
         let Some((client, server)) = workload.opens(wake_up.token) else { return Some(executed) };
         match (network.owns(client), network.owns(server)) {
             (true, _) => Some(Executed::Here),
@@ -195,15 +199,17 @@ impl World {
         let down = self.down_to(receiver);
         let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
         let (event, number) = self.site.network.fabric.event_at(now, down);
+        let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
+        let before = before & u64::from(u32::MAX);
         // actions of both endpoints belong to the event of this arrival, also the actions at the
         // sender's host
         self.set_other(Some((event, number | if here { 1 } else { 2 })));
         if let Some(part_state) = &mut self.part_state {
             part_state.executed = Executed::Here;
+            part_state.begin_reports((event, before), false);
         }
         if here {
-            let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
-            return self.complete(receiver, d, before & u64::from(u32::MAX));
+            return self.complete(receiver, d, before);
         }
         let promised = self.part_state_mut().promised.get_mut(receiver.slot());
         if promised.and_then(VecDeque::pop_front) != Some(now) {
@@ -218,11 +224,15 @@ impl World {
         let network = &self.site.network;
         let row = d.message.record.then(|| self.transport().flow_row(network, receiver, d));
         let link = self.down_to(receiver);
+        let is_mpi = self.site.drivers.of(d.workload).workload.mpi().is_some();
         if let Some(part_state) = &mut self.part_state {
             let counts = part_state.awaited[usize::from(d.workload)];
             let is_request = d.message.purpose == Purpose::Request;
             part_state.done += u64::from(counts && !is_request);
-            part_state.rows.extend(row.map(|row| (row, link, number)));
+            match row {
+                Some(row) if is_mpi => part_state.keep_row(row),
+                row => part_state.rows.extend(row.map(|row| (row, link, number))),
+            }
         }
     }
 
@@ -232,11 +242,10 @@ impl World {
     pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
         let link = self.down_to(receiver);
         let key = Key::new(self.site.network.now, Class::Arrival);
-        self.set_other(Some((
-            self.site.network.sources.order().of((key, link)),
-            within_link(number, 1),
-        )));
+        let event = self.site.network.sources.order().of((key, link));
+        self.set_other(Some((event, within_link(number, 1))));
         self.part_state_mut().executed = Executed::Copy;
+        self.part_state_mut().begin_reports((event, number & u64::from(u32::MAX)), true);
         self.complete_across(receiver, number);
         self.dispatch_notices();
         self.set_other(None);
@@ -284,6 +293,7 @@ impl World {
         if source == Source::Timers {
             self.check_timeout();
         }
+        self.part_state_mut().begin_reports(order, false);
         self.set_other(Some(order));
         self.dispatch(source);
         self.dispatch_notices();
@@ -456,7 +466,8 @@ impl World {
     }
 
     /// Makes this world, the complete state of a run, one part of a partitioned run.
-    pub(crate) fn become_part(&mut self) {
+    /// `unused` is the fabric before the first event, if the run has begun.
+    pub(crate) fn become_part(&mut self, partition: Partition, unused: Option<Fabric>) {
         let flows = self.site.drivers.all.iter().filter_map(|driver| driver.workload.local_flows());
         let connections = flows.sum::<u64>().min(MOST_RESERVED) as usize;
         let transport = self.site.drivers.of(0).transport.number();
@@ -467,7 +478,12 @@ impl World {
             driver.background = true;
         }
         self.site.drivers.unfinished = 1;
-        self.site.network.set(Source::Samples, Key::NEVER);
+        let network = &mut self.site.network;
+        network.set(Source::Samples, Key::NEVER);
+        network.fabric.become_part(partition, network.now, &mut network.sources, unused);
+        if self.has_started() {
+            self.keep_own_state();
+        }
     }
 
     /// Executes all events of this part of a partitioned run before the time `end`.
@@ -525,7 +541,11 @@ impl World {
 
     /// Merges the parts `others` of a partitioned run, which ended with the event `last` (key,
     /// source), into this part. The results equal those of an undivided run.
-    pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
+    pub(crate) fn unite(
+        mut self,
+        mut others: Vec<World>,
+        last: (Key, u32),
+    ) -> Result<World, &'static str> {
         let partition = self.site.network.fabric.partition.as_ref().expect("the run has parts");
         for (other, part) in others.iter_mut().zip(1..) {
             let theirs = |host| partition.is_in(host, part);
@@ -539,6 +559,8 @@ impl World {
             part_state.rows.extend(of_other.rows);
             part_state.events.extend(of_other.events);
             part_state.events_left_out += of_other.events_left_out;
+            part_state.reports.extend(of_other.reports);
+            part_state.rows_left_out += of_other.rows_left_out;
             for (mine, theirs) in
                 self.site.probes.records.latency.iter_mut().zip(&other.site.probes.records.latency)
             {
@@ -561,7 +583,9 @@ impl World {
             )
         };
         part_state.rows.sort_by_key(order);
-        part_state.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
+        let rows = std::mem::take(&mut part_state.rows);
+        rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
+        self.unite_reports(&mut part_state, &others)?;
         // Events of TCP precede losses at the same time, as in the undivided run, see
         // `Site::take_losses`.
         let transports = &self.site.transports;
@@ -578,7 +602,7 @@ impl World {
             others.into_iter().map(|other| other.site.network.fabric).collect();
         self.site.network.fabric.unite(&mut fabrics);
         self.site.network.now = last.0.time();
-        self
+        Ok(self)
     }
 }
 

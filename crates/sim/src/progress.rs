@@ -27,6 +27,13 @@ impl fmt::Display for RunError {
     }
 }
 
+impl RunError {
+    /// Returns the error of a run that cannot start a thread.
+    pub(crate) fn without_thread(e: &std::io::Error) -> RunError {
+        RunError::Limit(format!("a thread could not be started: {e}"))
+    }
+}
+
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {

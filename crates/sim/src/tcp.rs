@@ -278,6 +278,17 @@ impl Partitionable for Tcp {
         self.stack.take_late_arrivals()
     }
 
+    fn keep_own_counters(&mut self, is_first: bool, _: &dyn Fn(HostId) -> bool) {
+        // an endpoint of another part never ends in this part, which would add up its counters
+        if !is_first {
+            self.stack.forget_ended();
+        }
+    }
+
+    fn host_of_timer(&self, number: u64) -> HostId {
+        self.stack.endpoint(EndpointId(number as u32)).local()
+    }
+
     fn arrived(&self, receiver: EndpointId) -> Arrived {
         let (next, above) = self.stack.endpoint(receiver).received_ranges();
         Arrived { next: next.max(1), above: Some(above), first: 1 } // the SYN is position 0

@@ -3,6 +3,8 @@
 //! cable (the lookahead), with a barrier between windows. docs/internals/partitions.md describes
 //! the method; [`crate::parts`] contains the behaviour of one part.
 
+mod beginning;
+mod letters;
 mod mode_chooser;
 mod report;
 mod step;
@@ -17,9 +19,11 @@ use crate::parts::lookahead;
 use crate::plan::{Plan, Transport, WorkloadPlan};
 use crate::results::Results;
 use crate::world::{Progress, RunError, World};
+use beginning::run_beginning;
 use eastwest_engine::order::{Class, Key};
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::energy::LinkPolicy;
+use eastwest_network::fabric::Fabric;
 use eastwest_network::footprint::Sizes;
 use eastwest_network::partition::{CORE, Partition};
 use eastwest_network::queue::QueueConfig;
@@ -157,9 +161,15 @@ fn units(topology: &Topology) -> u32 {
     }
 }
 
-/// Returns the reason why a run of this plan cannot be partitioned, as a clause that continues "One
-/// thread was used, because"; `None` if the plan does not prevent a partitioned run.
+/// Returns the reason why a run of this plan cannot be partitioned from its beginning, as a clause that
+/// continues "One thread was used, because"; `None` if the plan does not prevent a partitioned run.
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
+    obstacle_with(plan, false)
+}
+
+/// Returns the reason why a run of this plan cannot be partitioned, like [`obstacle`].
+/// `begins_undivided`: a run with an MPI program can be partitioned after its beginning.
+fn obstacle_with(plan: &Plan, begins_undivided: bool) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
     let workloads = &plan.workloads;
     let awaited = || workloads.iter().filter(|w| !w.background);
@@ -173,12 +183,16 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     [
         (units(&fabric.topology) < 2, "the fabric has fewer than two racks or pods"),
         (
-            !workloads.iter().all(local),
+            !workloads.iter().all(|w| local(w) || begins_undivided && w.workload.mpi().is_some()),
             "a workload opens connections when data arrive, or reacts at other hosts",
         ),
         (
+            workloads.len() > 1 && workloads.iter().any(|w| w.workload.mpi().is_some()),
+            "an MPI program runs beside another workload",
+        ),
+        (
             closing().any(|w| w.background) || (closing().count() > 0 && awaited().count() > 1),
-            "a service with a number of requests may end before the run",
+            "a workload that closes its connections at its end may end before the run",
         ),
         (
             workloads.iter().any(|w| w.transport == Transport::Ethernet),
@@ -233,9 +247,27 @@ pub struct Parts {
     until: Time,
     /// Number of flows in the run, over all workloads.
     total: u64,
+    /// Least number of unfinished flows from which on the rest of the run is executed in step.
+    last_flows: u64,
     /// For each workload: true if the run may end before this workload has finished.
     background: Vec<bool>,
+    /// Set until the run is divided, if the parts execute its beginning undivided.
+    #[serde(skip)]
+    undivided: Option<Undivided>,
 }
+
+/// Data for the division of a run whose beginning is executed undivided.
+struct Undivided {
+    /// Number of the part of each node.
+    part_of: Vec<u8>,
+    /// Number of connections of the MPI program, which are open when the run is divided.
+    connections: usize,
+    /// For each part: the fabric before the first event. Ports of other parts are taken from it.
+    unused: Vec<Fabric>,
+}
+
+/// Number of messages of each rank of an MPI program that are executed in step at the end of the run.
+const LAST_MESSAGES_OF_RANK: u64 = 8;
 
 impl Parts {
     /// Returns the simulated time of the part that has advanced furthest.
@@ -261,7 +293,7 @@ impl Parts {
         threads: usize,
     ) -> Result<Result<Parts, &'static str>, RunError> {
         let first = plan()?;
-        if let Some(why) = obstacle(&first) {
+        if let Some(why) = obstacle_with(&first, true) {
             return Ok(Err(why));
         }
         let parts = threads.min(units(&first.fabric.topology) as usize).min(usize::from(CORE) - 1);
@@ -269,7 +301,21 @@ impl Parts {
             return Ok(Err("one thread was requested"));
         };
         let awaited = first.workloads.iter().filter(|w| !w.background);
-        let total = awaited.filter_map(|w| w.workload.local_flows()).sum();
+        let mut total = awaited.filter_map(|w| w.workload.local_flows()).sum();
+        let (mut last_flows, mut connections) = (0, None);
+        if let Some(mpi) = first.workloads.iter().find_map(|w| w.workload.mpi()) {
+            let outline = match mpi.outline() {
+                Ok(outline) => outline,
+                Err(why) => return Ok(Err(why)),
+            };
+            if outline.opens_late() {
+                return Ok(Err("an MPI program opens connections until late in the run"));
+            }
+            let ranks = u64::from(mpi.size_of_program());
+            total = outline.messages + ranks;
+            last_flows = LAST_MESSAGES_OF_RANK * ranks;
+            connections = Some(outline.connections);
+        }
         let mut worlds = build(first, plan, parts)?;
         let transport = worlds[0].site.drivers.of(0).transport;
         if worlds[0].site.transports.of_mut(transport.number()).partitionable().is_none() {
@@ -283,21 +329,35 @@ impl Parts {
         }
         debug_assert!(first.site.network.fabric.can_be_partitioned());
         let background = first.site.drivers.all.iter().map(|d| d.background).collect();
-        let order = worlds[0].site.network.sources.order();
-        for (world, part) in worlds.iter_mut().zip(0u8..) {
-            world.become_part();
-            world.site.network.fabric.become_part(Partition::new(
-                part,
-                parts,
-                part_of.clone(),
-                order,
-            ));
+        let mut parts =
+            Parts { worlds, lookahead, until, total, last_flows, background, undivided: None };
+        match connections {
+            Some(connections) => {
+                let unused = build(plan()?, plan, parts.worlds.len())?;
+                let unused = unused.into_iter().map(|world| world.site.network.fabric).collect();
+                parts.undivided = Some(Undivided { part_of, connections, unused });
+            }
+            None => parts.divide(&part_of, Vec::new()),
         }
-        Ok(Ok(Parts { worlds, lookahead, until, total, background }))
+        Ok(Ok(parts))
     }
 
-    /// Unites all parts after the last event `last` of the run.
-    fn finish(mut self, last: (Key, u32), parallel: Parallel) -> Finished {
+    /// Makes the states of the run, which are equal, the parts of a partitioned run. `part_of` has the
+    /// number of the part of each node. `unused`: the fabric of each part before the first event; empty
+    /// if the run has not begun.
+    fn divide(&mut self, part_of: &[u8], unused: Vec<Fabric>) {
+        let order = self.worlds[0].site.network.sources.order();
+        let parts = self.worlds.len();
+        let mut unused = unused.into_iter();
+        for (world, part) in self.worlds.iter_mut().zip(0u8..) {
+            let partition = Partition::new(part, parts, part_of.to_vec(), order);
+            world.become_part(partition, unused.next());
+        }
+    }
+
+    /// Unites all parts after the last event `last` of the run. Returns the reason why the run must be
+    /// repeated undivided, if there is one.
+    fn finish(mut self, last: (Key, u32), parallel: Parallel) -> Result<Finished, &'static str> {
         for world in &mut self.worlds {
             world.site.network.now = last.0.time(); // until which the state is as on one thread
             world.site.network.fabric.settle(last.0.time());
@@ -305,7 +365,7 @@ impl Parts {
             world.site.network.fabric.count_remote(last, world.site.network.sources.order());
         }
         let first = self.worlds.remove(0);
-        let mut world = first.unite(self.worlds, last);
+        let mut world = first.unite(self.worlds, last)?;
         world.site.until = self.until;
         if last.1 == NO_SOURCE {
             world.site.network.fabric.find_deadlock(self.until);
@@ -313,7 +373,7 @@ impl Parts {
         for (driver, background) in world.site.drivers.all.iter_mut().zip(self.background) {
             driver.background = background;
         }
-        Finished { world, parallel }
+        Ok(Finished { world, parallel })
     }
 }
 
@@ -328,16 +388,11 @@ fn build(
     thread::scope(|scope| {
         let start = |plan| thread::Builder::new().spawn_scoped(scope, || World::new(plan));
         let others = others.into_iter().map(start).collect::<Result<Vec<_>, _>>();
-        let others = others.map_err(|e| not_started(&e))?;
+        let others = others.map_err(|e| RunError::without_thread(&e))?;
         let first = World::new(first);
         let built = others.into_iter().map(|t| t.join().unwrap_or_else(|e| resume_unwind(e)));
         [first].into_iter().chain(built).map(|world| world.map_err(RunError::Limit)).collect()
     })
-}
-
-/// Returns the error of a run that cannot start a thread.
-fn not_started(e: &std::io::Error) -> RunError {
-    RunError::Limit(format!("a thread could not be started: {e}"))
 }
 
 /// Executes a run on several threads. `plan` returns the plan of the run and must return equal
@@ -375,7 +430,6 @@ fn run_parts(
     clock: Clock,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, RunError> {
-    let all = PartReport::of_all(&parts.worlds.iter_mut().collect::<Vec<_>>());
     let mut coordinator = Coordinator {
         watcher,
         check_interval: options.check_interval,
@@ -384,18 +438,32 @@ fn run_parts(
         until: parts.until,
         min_events_per_window: options.min_events_per_window,
         total: parts.total,
+        last_flows: parts.last_flows,
         background: parts.background.clone(),
         lookahead: parts.lookahead,
-        mode_chooser: options.spans.map(|spans| ModeChooser::new(clock, spans, all.events)),
+        mode_chooser: None,
         request: Request { proceed: true, checkpoint: false },
         windows: 0,
         alone: 0,
-        events: all.events,
+        events: 0,
+        events_before: 0,
     };
+    if let Some(Undivided { part_of, connections, unused }) = parts.undivided.take() {
+        if !run_beginning(&mut parts.worlds, connections, &mut coordinator)? {
+            return match coordinator.request.proceed {
+                true => Ok(Outcome::Sequential("an MPI program ends when it opens connections")),
+                false => Err(RunError::Interrupted),
+            };
+        }
+        parts.divide(&part_of, unused);
+    }
+    let events = PartReport::of_all(&parts.worlds.iter_mut().collect::<Vec<_>>()).events;
+    (coordinator.events, coordinator.events_before) = (events, events);
+    coordinator.mode_chooser = options.spans.map(|spans| ModeChooser::new(clock, spans, events));
     let until = parts.until.min(Time(Time::NEVER.0 - 1));
     let flows = match parts.total {
         0 => u64::MAX, // only the end time ends the run
-        total => total - options.last_flows.min(total / 4),
+        total => total - options.last_flows.max(parts.last_flows).min(total / 4),
     };
     let (ended, sleeps) = run_windows(&mut parts, until, flows, &mut coordinator)?;
     let last = match ended {
@@ -412,7 +480,10 @@ fn run_parts(
             let (threads, windows, alone) =
                 (parts.worlds.len(), coordinator.windows, coordinator.alone);
             let parallel = Parallel { threads, windows, alone, sleeps };
-            Outcome::Done(Box::new(parts.finish(last, parallel)))
+            match parts.finish(last, parallel) {
+                Ok(finished) => Outcome::Done(Box::new(finished)),
+                Err(why) => Outcome::Sequential(why),
+            }
         }
     })
 }
@@ -432,7 +503,7 @@ fn run_windows(
             let part = thread::Builder::new().spawn_scoped(scope, move || windows(x, me, None));
             if let Err(e) = part {
                 x.meeting.abandon();
-                return Err(not_started(&e));
+                return Err(RunError::without_thread(&e));
             }
         }
         Ok((windows(&x, 0, Some(coordinator)), x.meeting.slept()))

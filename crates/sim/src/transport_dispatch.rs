@@ -67,6 +67,7 @@ impl World {
                 transport.send(network, probes, client, from, message);
                 if self.part_state.is_some() {
                     self.expect_across(end_of(client, from), end);
+                    self.announce(workload, end_of(client, from), message);
                 }
             }
             Action::Shutdown { conn, from } => {
@@ -121,7 +122,12 @@ impl World {
                     site.drivers.finish(workload);
                 }
             }
-            record => site.probes.records.take(workload, site.network.now, record),
+            record => match &mut self.part_state {
+                None => site.probes.records.take(workload, site.network.now, record),
+                Some(part_state) => {
+                    part_state.keep_report(workload, record, site.probes.records.mpi.most());
+                }
+            },
         }
     }
 
@@ -137,6 +143,9 @@ impl World {
     ) {
         if let Some(part_state) = &mut self.part_state {
             part_state.last_open = Some(self.site.network.now);
+            if self.site.drivers.of(of.0).workload.mpi().is_some() {
+                self.abort_partitioned("an MPI program opened a connection late");
+            }
         }
         // packets lost earlier may refer to the slot that the new connection reuses, so the losses
         // are recorded first

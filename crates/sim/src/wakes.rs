@@ -66,6 +66,21 @@ impl Wakes {
         self.timers.push(at, wake_up.source(), u64::from(place))
     }
 
+    /// Makes this part of a partitioned run execute only the scheduled wake-ups for which `is_own`
+    /// returns true.
+    pub fn keep_own(&mut self, is_own: impl Fn(WakeUp) -> bool) {
+        let Wakes { timers, wake_ups, free } = self;
+        timers.retain(|place| {
+            let wake_up = &mut wake_ups[place as usize];
+            wake_up.executed = Executed::Here;
+            let is_own = is_own(*wake_up);
+            if !is_own {
+                free.push(place as u32);
+            }
+            is_own
+        });
+    }
+
     /// Returns the rank of a wake-up among all wake-ups at the time `at`.
     pub fn rank(&self, at: Time, wake_up: WakeUp) -> u64 {
         self.timers.rank(at, wake_up.source())

@@ -136,6 +136,11 @@ impl World {
         max_events.min((self.site.events / EVENTS_PER_CHECK + 1) * EVENTS_PER_CHECK)
     }
 
+    /// Whether workloads have been notified that the run begins.
+    pub(crate) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
     /// Notifies all workloads that the run begins. Further calls do nothing.
     pub(crate) fn start_workloads(&mut self) {
         if !std::mem::replace(&mut self.has_started, true) {

@@ -18,7 +18,7 @@ mod waits;
 pub use counters::{Counter, JobCounters};
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
 pub use limit::Limit;
-pub use mpi::{Activity, MpiCollective, MpiIteration, MpiMessage, MpiRank, MpiState};
+pub use mpi::{Activity, MpiCollective, MpiEntry, MpiIteration, MpiMessage, MpiRank, MpiState};
 pub use packet::{NO_SACK, Packet, PacketKind, SackBlocks, ecn, flag, rocev2};
 pub use rate::Rate;
 pub use record::{JobRecord, Locality, Purpose, TaskKind, TaskRecord};

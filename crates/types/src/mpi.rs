@@ -134,6 +134,26 @@ pub struct MpiCollective {
     pub ended: Time,
 }
 
+/// Report that a rank has entered a collective call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MpiEntry {
+    /// Number of the group in the program; 0: all ranks.
+    pub group: u32,
+    /// Number of the call among the calls in its group, from 1.
+    pub number: u32,
+    /// Number of the rank in the program.
+    pub rank: u32,
+    /// Name of the call as in traces.
+    #[serde(with = "crate::name")]
+    pub call: crate::name::Name,
+    /// Root rank of the call in its group; 0 if the call has no root.
+    pub root: u32,
+    /// Number of lanes of the call.
+    pub lanes: u32,
+    /// Bytes for the bus bandwidth, from the arguments of the rank.
+    pub bus_bytes: Option<u64>,
+}
+
 /// Record of an iteration of a rank with a graph: the nodes between two `waitall`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiIteration {

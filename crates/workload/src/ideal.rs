@@ -258,6 +258,13 @@ impl Ideal {
             Action::Fail(why) => self.failed = Some(why),
             Action::Abort { .. } | Action::Ask { .. } => panic!("{action:?} without failures"),
             Action::Finished => self.finished = true,
+            Action::MpiEntry(_)
+            | Action::MpiLeft { .. }
+            | Action::MpiSent { .. }
+            | Action::MpiReceived { .. }
+            | Action::MpiNextRound => {
+                panic!("{action:?} in an undivided run")
+            }
         }
     }
 }

@@ -2,9 +2,10 @@
 //! requests.
 
 use eastwest_types::{
-    ClassId, ConnId, HostId, JobRecord, MpiCollective, MpiIteration, MpiMessage, MpiRank, MpiState,
-    Purpose, Side, TaskRecord, Time, TransactionRecord,
+    ClassId, ConnId, HostId, JobRecord, MpiCollective, MpiEntry, MpiIteration, MpiMessage, MpiRank,
+    MpiState, Purpose, Side, TaskRecord, Time, TransactionRecord,
 };
+use serde::{Deserialize, Serialize};
 
 /// Properties of the fabric that a workload knows.
 #[derive(Clone, Debug)]
@@ -58,7 +59,7 @@ pub enum Event {
 
 /// A message sent as raw Ethernet frames, without a connection. Parcels between two hosts with
 /// equal `line` arrive in the order in which they were sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Parcel {
     /// Host that sends the parcel.
     pub from: HostId,
@@ -79,7 +80,7 @@ pub struct Parcel {
 }
 
 /// An action requested by a workload.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Action {
     /// Wake the workload at a given time.
     Wake {
@@ -210,6 +211,27 @@ pub enum Action {
     MpiCollective(Box<MpiCollective>),
     /// Report that a rank with a graph has ended an iteration.
     MpiIteration(Box<MpiIteration>),
+    /// Report of one part of a partitioned run (one run on several threads): a rank has entered a
+    /// collective call.
+    MpiEntry(Box<MpiEntry>),
+    /// Report of one part of a partitioned run: a rank has left a collective call.
+    MpiLeft {
+        /// Group and number of the collective call.
+        communicator: u64,
+    },
+    /// Report of one part of a partitioned run: a rank has sent the message with this tag.
+    MpiSent {
+        /// Tag of the message in [`Action::Send`].
+        tag: u64,
+    },
+    /// Report of one part of a partitioned run: the receive of the message with this tag is complete.
+    MpiReceived {
+        /// Tag of the message in [`Action::Send`].
+        tag: u64,
+    },
+    /// Report of one part of a partitioned run: the next reports of this event are of ranks that
+    /// continue because of ranks that have continued before.
+    MpiNextRound,
     /// Report that the workload cannot continue, with the reason; the run ends without a result.
     Fail(String),
     /// Report that the workload has nothing more to do. A workload that never finishes must be

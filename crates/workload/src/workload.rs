@@ -128,15 +128,37 @@ impl Workload {
 
     /// Whether the workload closes connections of many hosts when its last message has arrived.
     pub fn closes_all_at_end(&self) -> bool {
-        matches!(self, Workload::Service(w) if w.progress().1 > 0)
+        match self {
+            Workload::Service(w) => w.progress().1 > 0,
+            Workload::Mpi(_) => true,
+            _ => false,
+        }
     }
 
     /// Appends the actions with which a workload that [closes all
     /// connections](Workload::closes_all_at_end) ends. Needed in a run on several threads, in which
     /// no thread receives all messages of the workload.
     pub fn end(&self, out: &mut Vec<Action>) {
-        if let Workload::Service(w) = self {
-            w.finish(out);
+        match self {
+            Workload::Service(w) => w.finish(out),
+            Workload::Mpi(w) => w.finish(out),
+            _ => {}
+        }
+    }
+
+    /// Returns the MPI program; `None` if the workload is another one.
+    pub fn mpi(&self) -> Option<&mpi::Mpi> {
+        match self {
+            Workload::Mpi(mpi) => Some(mpi),
+            _ => None,
+        }
+    }
+
+    /// Returns mutable access to the MPI program; `None` if the workload is another one.
+    pub fn mpi_mut(&mut self) -> Option<&mut mpi::Mpi> {
+        match self {
+            Workload::Mpi(mpi) => Some(mpi),
+            _ => None,
         }
     }
 

@@ -263,6 +263,11 @@ impl PauseQueue {
         self.in_flight.iter().skip(self.in_flight.len() - new)
     }
 
+    /// Returns the number of PAUSE frames that have taken effect, of those that the port has sent.
+    pub fn frames_arrived(&self) -> u64 {
+        self.frames_sent - self.in_flight.len() as u64
+    }
+
     /// Adds a PAUSE frame that takes effect at time `at`, and that a port in another part of a
     /// partitioned fabric has sent.
     pub fn receive(&mut self, at: Time, frame: PauseFrame) {

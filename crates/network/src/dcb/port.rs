@@ -351,7 +351,15 @@ impl Link {
 
     /// Sets the ingress buffer at the far end of the link.
     pub(crate) fn put_input(&mut self, input: Option<Input>) {
-        self.dcb_mut().input = input;
+        let b = self.dcb_mut();
+        b.input = input;
+        b.update_due();
+    }
+
+    /// Returns the number of PAUSE frames of this port that have taken effect; 0 without DCB.
+    pub(crate) fn pause_frames_arrived(&self) -> u64 {
+        let dcb = self.queues.as_ref().and_then(|q| q.dcb.as_deref());
+        dcb.map_or(0, |dcb| dcb.pause_queue.frames_arrived())
     }
 
     /// Returns the time at which the port next starts to send a queued packet, as far as its state

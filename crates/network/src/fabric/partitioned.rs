@@ -1,7 +1,7 @@
 //! One part of a partitioned fabric, which is simulated in several parts (threads): the part
 //! enqueues packets at its ports, and exchanges packets with other parts.
 
-use super::Fabric;
+use super::{Fabric, Tally};
 use crate::dcb::queued_packet::LOCAL_ORIGIN;
 use crate::link::{Link, Outcome};
 use crate::losses::EventOrder;
@@ -32,22 +32,74 @@ impl Fabric {
         self.links.iter().all(|l| l.can_be_partitioned())
     }
 
-    /// Makes this fabric one part of a fabric that is simulated in several parts (threads).
-    pub fn become_part(&mut self, mut partition: Partition) {
+    /// Makes this fabric one part of a fabric that is simulated in several parts (threads). Other
+    /// parts have equal fabrics: packets that are in flight now are kept in one of them. `unused` is the
+    /// fabric before its first event; `None` if this is it.
+    pub fn become_part(
+        &mut self,
+        mut partition: Partition,
+        now: Time,
+        events: &mut Tournament,
+        unused: Option<Fabric>,
+    ) {
+        let is_in_use = unused.is_some();
+        let mut unused = unused.map_or(Vec::new(), |unused| unused.links).into_iter();
         for (number, link) in (0..).zip(&mut self.links) {
             let is_own = partition.owner(link.from, link.to) == partition.part;
             let crosses = partition.crosses(link.from, link.to);
             partition.inside.push(is_own && !crosses);
+            if let Some(mut unused) = unused.next() {
+                // The ingress buffer at the far end is in the part of the far end.
+                let is_far_end_own = partition.part_of[link.to as usize] == partition.part;
+                let swaps_input = link.has_dcb() && is_far_end_own != is_own;
+                if swaps_input {
+                    let (used, fresh) = (link.take_input(), unused.take_input());
+                    link.put_input(fresh);
+                    unused.put_input(used);
+                }
+                if !is_own {
+                    *link = unused;
+                }
+                if !is_own || swaps_input {
+                    events.set(number, link.next_key(now));
+                }
+            }
             if !is_own {
                 link.only_arrives();
+            } else if crosses && link.decides_late() {
+                let (packets, frames) = (link.counters.packets, link.pause_frames_arrived());
+                partition.late.push(LatePort { link: number, packets, frames });
             } else if crosses {
-                match link.decides_late() {
-                    true => partition.late.push(LatePort { link: number, packets: 0, frames: 0 }),
-                    false => link.partition(),
+                link.partition();
+                let part = usize::from(partition.part);
+                for handle in link.split(|handle| partition.part_of(handle.dst()) != part) {
+                    let part = partition.part_of(handle.dst());
+                    let mail = &mut partition.out[part];
+                    let packet = self.pool.detach(handle.slot(), &mut mail.sides);
+                    partition.first_out = partition.first_out.min(handle.arrived());
+                    mail.packets.push(CrossingPacket { link: number, handle, packet });
+                    events.set(number, link.next_key(now));
                 }
             }
         }
+        if is_in_use {
+            // the packets that other parts have kept
+            let held: usize = self.links.iter().map(Link::held).sum();
+            self.pool.leave_out(held);
+        }
+        if partition.part > 0 {
+            self.tally = Tally::default(); // the first part has counted the packets before
+        }
         self.partition = Some(Box::new(partition));
+    }
+
+    /// Starts to watch for the last byte of a message whose packets may be in flight: the byte before
+    /// stream position `end` at a receiver in this part. The link `down` leads to its host.
+    pub fn watch_under_way(&mut self, down: u32, endpoint: EndpointId, end: u64) {
+        let Some(partition) = &mut self.partition else { return };
+        partition.watch(endpoint, end);
+        partition.checks.push((down, endpoint));
+        self.end_watch(down, endpoint, Some(end));
     }
 
     /// Enqueues a packet that arrived on link `before`, at a port of a fabric that is simulated in

@@ -82,13 +82,25 @@ impl Link {
     /// Prepares a port whose packets may arrive in another part of a fabric that is simulated in
     /// several parts: [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here.
     pub(crate) fn partition(&mut self) {
-        assert!(
-            self.fixes_departures() && self.on_wire.is_empty(),
-            "only idle eager ports can be partitioned"
-        );
+        assert!(self.fixes_departures(), "only eager ports can be partitioned");
         (self.eager_fast_path, self.acts_before_arrival) = (false, true);
         self.choose_arrival_path();
         self.partitioned = Some(Box::default());
+    }
+
+    /// Removes and returns the packets on the wire whose next node is in another part of the
+    /// partitioned fabric, in order. The port counts them when they have arrived.
+    pub(crate) fn split(
+        &mut self,
+        is_elsewhere: impl Fn(&PacketHandle) -> bool,
+    ) -> Vec<PacketHandle> {
+        let all = std::mem::take(&mut self.on_wire);
+        let (elsewhere, here): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_elsewhere);
+        here.into_iter().for_each(|handle| self.on_wire.push(handle));
+        if let Some(partitioned) = &mut self.partitioned {
+            elsewhere.iter().for_each(|&handle| partitioned.departed.push(handle));
+        }
+        elsewhere
     }
 
     /// Makes the port leave all packets to [`Fabric`](crate::fabric::Fabric), which observes them

@@ -130,6 +130,13 @@ pub trait Partitionable {
     /// their connection may have ended.
     fn take_late_arrivals(&mut self) -> Vec<EndpointId>;
 
+    /// Keeps, in a run that is divided after its beginning, only the counters of the endpoints on the
+    /// hosts for which `owns` is true. The first part also keeps the counters of ended connections.
+    fn keep_own_counters(&mut self, is_first: bool, owns: &dyn Fn(HostId) -> bool);
+
+    /// Returns the host of the endpoint whose timer has this number.
+    fn host_of_timer(&self, number: u64) -> HostId;
+
     /// Returns which positions of the peer's stream have arrived at an endpoint.
     fn arrived(&self, receiver: EndpointId) -> Arrived;
 }

@@ -118,6 +118,17 @@ impl Partitionable for RoceV2 {
         self.stack.take_late_arrivals()
     }
 
+    fn keep_own_counters(&mut self, is_first: bool, owns: &dyn Fn(HostId) -> bool) {
+        self.stack.keep_own_counters(is_first, owns);
+    }
+
+    fn host_of_timer(&self, number: u64) -> HostId {
+        match TimerTarget::of_number(number) {
+            TimerTarget::QueuePair(id) => self.stack.end(id).local(),
+            TimerTarget::Nic(number) => HostId(number), // one card for each host
+        }
+    }
+
     fn arrived(&self, receiver: EndpointId) -> Arrived {
         Arrived { next: self.stack.end(receiver).received(), above: None, first: 0 }
     }

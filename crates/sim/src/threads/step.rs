@@ -2,6 +2,7 @@
 //! of the undivided run. Execution in step is needed to find the last event of the run, for
 //! samples, which visit all links, and for TCP timers that inspect the peer of a connection.
 
+use super::letters::Letters;
 use super::report::PartReport;
 use crate::network::Source;
 use crate::site::Site;
@@ -109,13 +110,13 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
 
 /// Passes the messages of the part number `part` to the other parts.
 fn deliver(worlds: &mut [&mut World], part: usize) {
-    let cut = worlds[part].partition_mut();
-    cut.first_out = Time::NEVER;
-    let mut out = std::mem::take(&mut cut.out);
-    for (mail, other) in out.iter_mut().zip(worlds.iter_mut()) {
-        other.site.network.fabric.receive(mail, &mut other.site.network.sources);
+    worlds[part].partition_mut().first_out = Time::NEVER;
+    let mut letters = Letters::default();
+    for to in (0..worlds.len()).filter(|&to| to != part) {
+        letters.take(worlds[part], to);
+        letters.deliver(worlds[to]);
+        letters.take(worlds[part], to); // the memory of the empty lists is used again
     }
-    worlds[part].partition_mut().out = out;
 }
 
 /// Records a sample (bytes, queue lengths) over the links of all parts at the time `now`.

@@ -18,6 +18,8 @@ pub struct PartsSnapshot<'a> {
     pub(super) until: Time,
     /// Number of flows in the run, over all workloads.
     pub(super) total: u64,
+    /// Least number of unfinished flows from which on the rest of the run is executed in step.
+    pub(super) last_flows: u64,
     /// For each workload: true if the run may end before this workload has finished.
     pub(super) background: &'a [bool],
 }

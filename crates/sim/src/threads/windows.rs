@@ -1,13 +1,13 @@
 //! Windows of a partitioned run: every part executes its events before the end of the window, then
 //! all parts wait at a barrier and exchange messages.
 
+use super::letters::Letters;
 use super::mode_chooser::{Clock, Done, ModeChooser};
 use super::report::PartReport;
 use super::step::in_step;
 use super::watch::{PartsSnapshot, Request, Watcher};
 use crate::world::{Progress, World};
 use eastwest_engine::meeting::{Meeting, Watch};
-use eastwest_network::partition::Mail;
 use eastwest_types::{Span, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Exchange<'a> {
     /// Barrier at which the threads wait between two windows.
     pub meeting: Meeting,
     /// Messages between parts, by parity of the window, sending part and receiving part.
-    mail: Vec<Mutex<Mail>>,
+    letters: Vec<Mutex<Letters>>,
     /// Reports of the parts, by parity of the window and part.
     reports: Vec<Mutex<PartReport>>,
     lookahead: Span,
@@ -42,7 +42,7 @@ impl<'a> Exchange<'a> {
         Exchange {
             worlds: worlds.iter_mut().map(Mutex::new).collect(),
             meeting: Meeting::new(parts),
-            mail: (0..2 * parts * parts).map(|_| Mutex::default()).collect(),
+            letters: (0..2 * parts * parts).map(|_| Mutex::default()).collect(),
             reports: (0..2 * parts).map(|_| Mutex::new(PartReport::NOTHING)).collect(),
             lookahead,
             until,
@@ -62,8 +62,8 @@ impl<'a> Exchange<'a> {
         f(&mut worlds)
     }
 
-    fn mail(&self, parity: usize, from: usize, to: usize) -> MutexGuard<'_, Mail> {
-        locked(&self.mail[(parity * self.parts() + from) * self.parts() + to])
+    fn letters(&self, parity: usize, from: usize, to: usize) -> MutexGuard<'_, Letters> {
+        locked(&self.letters[(parity * self.parts() + from) * self.parts() + to])
     }
 
     /// Publishes the messages and the report of part number `me` to the other parts, at the end of
@@ -73,8 +73,8 @@ impl<'a> Exchange<'a> {
         let mut next = next_event.min(world.site.network.fabric.next_hand_over());
         let cut = world.partition_mut();
         next = next.min(std::mem::replace(&mut cut.first_out, Time::NEVER));
-        for (to, out) in cut.out.iter_mut().enumerate() {
-            std::mem::swap(&mut *self.mail(parity, me, to), out);
+        for to in 0..self.parts() {
+            self.letters(parity, me, to).take(world, to);
         }
         let bound = if next == Time::NEVER { next } else { next + self.lookahead };
         let mut step = world.next_look_across(bound);
@@ -99,8 +99,7 @@ impl<'a> Exchange<'a> {
     /// part).
     fn receive(&self, parity: usize, me: usize, world: &mut World) {
         for from in 0..self.parts() {
-            let mut mail = self.mail(parity, from, me);
-            world.site.network.fabric.receive(&mut mail, &mut world.site.network.sources);
+            self.letters(parity, from, me).deliver(world);
         }
     }
 
@@ -145,8 +144,10 @@ pub struct Coordinator<'a> {
     pub min_events_per_window: (u64, u64),
     /// Number of flows in the run, over all workloads.
     pub total: u64,
-    /// For each workload: true if the run may end before this workload has finished. Used only to
-    /// write checkpoints.
+    /// Least number of unfinished flows from which on the rest of the run is executed in step. Used
+    /// only to write checkpoints, like the next field.
+    pub last_flows: u64,
+    /// For each workload: true if the run may end before this workload has finished.
     pub background: Vec<bool>,
     /// Simulated time by which a part can run ahead of other parts (lookahead): the smallest delay
     /// of all cables.
@@ -162,6 +163,8 @@ pub struct Coordinator<'a> {
     pub alone: u64,
     /// Number of events that all parts have executed so far.
     pub events: u64,
+    /// Number of events that were executed before the first window.
+    pub events_before: u64,
 }
 
 impl Coordinator<'_> {
@@ -178,7 +181,8 @@ impl Coordinator<'_> {
         self.windows += 1;
         self.events = all.events;
         if self.windows == self.min_events_per_window.0
-            && all.events < self.min_events_per_window.0 * self.min_events_per_window.1
+            && all.events - self.events_before
+                < self.min_events_per_window.0 * self.min_events_per_window.1
         {
             return Some(Windows::Sequential(
                 "too few events happen within the delay of a cable, so that threads would mostly \
@@ -196,19 +200,29 @@ impl Coordinator<'_> {
     /// Calls the observer if `check_interval` has passed. Returns [`Windows::Interrupted`] if the
     /// observer stops the run, otherwise `None`.
     pub fn on_progress(&mut self, all: &PartReport, simulated: Time) -> Option<Windows> {
-        let now = (self.clock)();
-        if self.request.checkpoint || now.saturating_sub(self.last_check) < self.check_interval {
-            return None;
-        }
-        self.last_check = now;
-        let progress = Progress {
+        self.observe(&Progress {
             now: simulated,
             until: self.until,
             done: (all.done, self.total),
             packet_hops: all.hops,
             events: all.events,
-        };
-        let request = self.watcher.on_progress(&progress);
+        })
+    }
+
+    /// Calls the observer like [`Coordinator::on_progress`], at the beginning of a run that is not
+    /// divided yet. A requested checkpoint is written when the run is divided.
+    pub fn on_beginning(&mut self, world: &World) -> Option<Windows> {
+        let progress = world.progress();
+        self.observe(&Progress { until: self.until, ..progress })
+    }
+
+    fn observe(&mut self, progress: &Progress) -> Option<Windows> {
+        let now = (self.clock)();
+        if self.request.checkpoint || now.saturating_sub(self.last_check) < self.check_interval {
+            return None;
+        }
+        self.last_check = now;
+        let request = self.watcher.on_progress(progress);
         if request.checkpoint {
             self.request = request;
             return None;
@@ -224,8 +238,9 @@ impl Coordinator<'_> {
         }
         let worlds = worlds.iter().map(|world| &**world).collect();
         let (lookahead, until, total) = (self.lookahead, self.until, self.total);
-        let background = &self.background;
-        self.watcher.checkpoint(&PartsSnapshot { worlds, lookahead, until, total, background });
+        let (last_flows, background) = (self.last_flows, &self.background);
+        let snapshot = PartsSnapshot { worlds, lookahead, until, total, last_flows, background };
+        self.watcher.checkpoint(&snapshot);
         self.request.checkpoint = false;
         (!self.request.proceed).then_some(Windows::Interrupted)
     }

@@ -124,6 +124,11 @@ impl QueuePair {
         self.requester.acknowledged
     }
 
+    /// Sets the counters of this end to zero, because another part of a partitioned run counts.
+    pub(super) fn forget_counters(&mut self) {
+        self.counters = Counters::default();
+    }
+
     /// Returns the counters of this end of the queue pair.
     pub fn counters(&self) -> &Counters {
         &self.counters

@@ -147,6 +147,16 @@ impl Stack {
         self.closed_totals.add(&other.closed_totals);
     }
 
+    /// Leaves the counters of the ends on the hosts for which `owns` is false to other parts of a
+    /// partitioned run. `is_first`: this part also keeps the counters of ended queue pairs.
+    pub fn keep_own_counters(&mut self, is_first: bool, owns: &dyn Fn(HostId) -> bool) {
+        let others = self.ends.iter_mut().filter(|end| !owns(end.local()));
+        others.for_each(QueuePair::forget_counters);
+        if !is_first {
+            self.closed_totals = Counters::default();
+        }
+    }
+
     /// Counts a message of `bytes` payload bytes at end `id` of a queue pair, which another part of
     /// a partitioned run simulates.
     pub fn count_written(&mut self, id: EndpointId, bytes: u64) {

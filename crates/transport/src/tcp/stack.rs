@@ -153,6 +153,11 @@ impl Stack {
         self.closed_totals.add(&other.closed_totals);
     }
 
+    /// Leaves the counters of ended connections to the first part of a partitioned run.
+    pub fn forget_ended(&mut self) {
+        self.closed_totals = Counters::default();
+    }
+
     /// Reserves memory for this number of further connections.
     pub fn reserve(&mut self, connections: usize) {
         memory::reserve(&mut self.endpoints, 2 * connections);

@@ -6,6 +6,7 @@ use super::replay::Mpi;
 use crate::protocol::{Action, Parcel};
 use eastwest_types::name::Name;
 use eastwest_types::{ConnId, MpiMessage, Purpose, Side, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Part of an MPI message that crosses the network separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +21,7 @@ enum Part {
     Data,
 }
 
-/// Returns the network tag of a part of a message; `slot` is the number of the message in its
+/// Returns the tag of a part of a message in wake-ups; `slot` is the number of the message in its
 /// table.
 fn tag_of(slot: u32, part: Part) -> u64 {
     u64::from(slot) << 2 | part as u64
@@ -30,6 +31,34 @@ fn part_of(tag: u64) -> (u32, Part) {
     let part = [Part::Eager, Part::Ask, Part::Clear, Part::Data][(tag & 3) as usize];
     ((tag >> 2) as u32, part)
 }
+
+/// Bit of a network tag with the sending rank and the number of a message in place of its slot.
+const NUMBERED: u64 = 1 << 63;
+
+/// Returns the tag of a part of a message in the network. In an undivided run it contains the slot of
+/// the message. A slot depends on the order of events at all ranks, which the parts of a partitioned
+/// run do not know: the tag of a message that is sent there contains rank and number.
+fn network_tag(slot: u32, message: &Message, part: Part) -> u64 {
+    match message.number {
+        0 => tag_of(slot, part),
+        number => NUMBERED | u64::from(message.from) << 34 | tag_of(number, part),
+    }
+}
+
+/// A message that a rank in one part of a partitioned run (one run on several threads) has sent to a
+/// rank in another part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Envelope {
+    to: u32,
+    communicator: u64,
+    tag: i64,
+    bytes: u64,
+    #[serde(with = "eastwest_types::name")]
+    call: Name,
+}
+
+/// Request of a send with rendezvous in another part of a partitioned run.
+const ELSEWHERE: u32 = u32::MAX;
 
 /// Returns the ranks from which and to which a part of a message goes.
 fn ends_of(message: &Message, part: Part) -> (u32, u32) {
@@ -57,6 +86,11 @@ impl Mpi {
         let is_last = !r.source.is_graph() && r.task(node).blocking;
         let number = if is_last { 0 } else { u64::from(node) + 1 };
         out.push(Action::Wake { at, token: (number << RANK_BITS | u64::from(rank)) << 1 });
+    }
+
+    /// Returns the rank of the wake-up with this token, in which a computation ends.
+    pub(super) fn rank_of_wake_up(token: u64) -> u32 {
+        (token >> 1 & ((1 << RANK_BITS) - 1)) as u32
     }
 
     /// Schedules a wake-up for a message; `tag` identifies message and part, see [`tag_of`].
@@ -111,11 +145,11 @@ impl Mpi {
             match token >> STAGE_SHIFT {
                 LEAVES => self.depart(now, slot, part, out),
                 TAKEN_IN => self.complete_message(now, slot, out),
-                _ => return self.arrived(now, tag, out),
+                _ => return self.arrived(now, slot, part, out),
             }
             return Ok(());
         }
-        let rank = (token >> 1 & ((1 << RANK_BITS) - 1)) as u32;
+        let rank = Mpi::rank_of_wake_up(token);
         let node = match (token >> (RANK_BITS + 1)).checked_sub(1) {
             Some(node) => node as u32,
             None => *self.ranks[rank as usize].tasks.keys().next_back().expect("it has stopped"),
@@ -139,11 +173,16 @@ impl Mpi {
         let counted = if is_own(communicator) { &mut r.sent } else { &mut r.sent_in_collectives };
         counted.0 += 1;
         counted.1 += bytes;
+        let number = match self.own {
+            None => 0,
+            Some(_) => (r.sent.0 + r.sent_in_collectives.0) as u32,
+        };
         let asks = bytes > self.config.eager_limit;
         let of = Of::Send { communicator, to, tag, bytes };
         let send = asks.then(|| self.requests.add(Request::new(from, of)));
         let message = Message {
             from,
+            number,
             to,
             communicator,
             tag,
@@ -155,7 +194,10 @@ impl Mpi {
             send,
             receive: None,
         };
-        let slot = self.messages.add(message);
+        let slot = self.add_message(message);
+        if self.own.is_some() {
+            out.push(Action::MpiSent { tag: network_tag(slot, &message, Part::Eager) });
+        }
         self.put(now, slot, if asks { Part::Ask } else { Part::Eager }, out);
         send
     }
@@ -222,7 +264,10 @@ impl Mpi {
     }
 
     fn complete_message(&mut self, now: Time, slot: u32, out: &mut Vec<Action>) {
-        let m = self.messages.remove(slot);
+        let m = self.remove_message(slot);
+        if self.own.is_some() {
+            out.push(Action::MpiReceived { tag: network_tag(slot, &m, Part::Eager) });
+        }
         let [from, to] = [m.from, m.to].map(|rank| self.config.hosts[rank as usize]);
         out.push(Action::MpiMessage(Box::new(MpiMessage {
             from: m.from,
@@ -237,18 +282,100 @@ impl Mpi {
             matched: m.matched,
             received: now,
         })));
-        m.receive.into_iter().chain(m.send).for_each(|request| self.complete(request));
+        let send = m.send.filter(|_| self.executes(m.from));
+        m.receive.into_iter().chain(send).for_each(|request| self.complete(request));
     }
 
-    /// Handles the arrival of a part of a message at its destination; `tag` identifies message and
-    /// part, see [`tag_of`].
-    pub(super) fn arrived(
+    fn add_message(&mut self, message: Message) -> u32 {
+        let slot = self.messages.add(message);
+        if message.number > 0 {
+            self.numbered.insert((message.from, message.number), slot);
+        }
+        slot
+    }
+
+    pub(super) fn remove_message(&mut self, slot: u32) -> Message {
+        let message = self.messages.remove(slot);
+        if message.number > 0 {
+            self.numbered.remove(&(message.from, message.number));
+        }
+        message
+    }
+
+    /// Returns the slot of the message with this network tag, and the part of the message.
+    fn of_network_tag(&self, tag: u64) -> (u32, Part) {
+        let (number, part) = part_of(tag & ((1 << 34) - 1));
+        match tag & NUMBERED {
+            0 => (number, part),
+            _ => (self.numbered[&((tag >> 34) as u32 & ((1 << RANK_BITS) - 1), number)], part),
+        }
+    }
+
+    /// Handles the arrival of a part of a message that has crossed the network; `tag` identifies
+    /// message and part, see [`network_tag`].
+    pub(super) fn delivered(
         &mut self,
         now: Time,
         tag: u64,
         out: &mut Vec<Action>,
     ) -> Result<(), String> {
-        let (slot, part) = part_of(tag);
+        let (slot, part) = self.of_network_tag(tag);
+        let message = self.messages.get(slot);
+        if self.executes(ends_of(message, part).1) {
+            return self.arrived(now, slot, part, out);
+        }
+        // another part of the partitioned run executes the receiver
+        if matches!(part, Part::Eager | Part::Data) {
+            let send = self.remove_message(slot).send;
+            send.into_iter().for_each(|request| self.complete(request));
+        }
+        Ok(())
+    }
+
+    /// Returns what the part of the receiver needs of the message with this network tag; `None` if
+    /// the receiver has received a part of the message before.
+    pub fn envelope(&self, tag: u64) -> Option<Envelope> {
+        let (slot, part) = self.of_network_tag(tag);
+        let Message { to, communicator, tag, bytes, call, .. } = *self.messages.get(slot);
+        matches!(part, Part::Eager | Part::Ask).then_some(Envelope {
+            to,
+            communicator,
+            tag,
+            bytes,
+            call,
+        })
+    }
+
+    /// Adds a message that a rank in another part of a partitioned run has sent at the time `sent`
+    /// to a rank of this part.
+    pub fn announce(&mut self, sent: Time, network_tag: u64, envelope: Envelope) {
+        let (number, part) = part_of(network_tag & ((1 << 34) - 1));
+        let from = (network_tag >> 34) as u32 & ((1 << RANK_BITS) - 1);
+        let Envelope { to, communicator, tag, bytes, call } = envelope;
+        self.add_message(Message {
+            from,
+            number,
+            to,
+            communicator,
+            tag,
+            bytes,
+            call,
+            sent,
+            arrived: Time::NEVER,
+            matched: Time::NEVER,
+            send: (part == Part::Ask).then_some(ELSEWHERE),
+            receive: None,
+        });
+    }
+
+    /// Handles the arrival of a part of a message at its destination.
+    fn arrived(
+        &mut self,
+        now: Time,
+        slot: u32,
+        part: Part,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
         let message = self.messages.get_mut(slot);
         match part {
             Part::Clear => self.put(now, slot, Part::Data, out),
@@ -289,9 +416,9 @@ impl Mpi {
             Part::Eager | Part::Data => message.bytes,
             Part::Ask | Part::Clear => 0,
         };
-        let tag = tag_of(slot, part);
         let [a, b] = [from, to].map(|rank| self.config.hosts[rank as usize]);
         if a == b {
+            let tag = tag_of(slot, part);
             let arrives = self.inside(now, (from, to), payload);
             // at least a picosecond after the message before it, to keep the order of sending
             let last = self.local.entry((from, to)).or_insert(Time::ZERO);
@@ -300,6 +427,7 @@ impl Mpi {
             self.wake_message(at, ARRIVES, tag, out);
             return;
         }
+        let tag = network_tag(slot, &message, part);
         self.pending += 1;
         if let Some(frame) = self.config.frame {
             let bytes = payload + u64::from(self.config.envelope);

@@ -13,7 +13,7 @@ use super::record::{Node, Record, Which};
 use super::replay::Mpi;
 use crate::protocol::Action;
 use eastwest_types::name::Name;
-use eastwest_types::{Activity, MpiCollective, MpiRank, MpiState, Span, Time};
+use eastwest_types::{Activity, MpiCollective, MpiEntry, MpiRank, MpiState, Span, Time};
 use std::cmp::Reverse;
 
 /// Largest number of nodes of all graphs of a program: all of them are in memory until they end.
@@ -370,7 +370,7 @@ impl Mpi {
             }
             Record::Group(definition) => {
                 if let Some(call) = Call::of_definition(&definition.how) {
-                    self.enter(now, of, Box::new(call))?;
+                    self.enter(now, of, Box::new(call), out)?;
                 }
             }
             Record::Collective { call, blocking } => {
@@ -381,14 +381,14 @@ impl Mpi {
                     r.task(node).request = Some(request);
                     r.open.push_back(request);
                 }
-                self.enter(now, of, call)?;
+                self.enter(now, of, call, out)?;
             }
         }
         Ok(())
     }
 
     /// Returns the rank in the program of a rank of a group.
-    fn in_world(&self, group: u32, rank: u32) -> u32 {
+    pub(super) fn in_world(&self, group: u32, rank: u32) -> u32 {
         self.config.groups.members(group).map_or(rank, |members| members[rank as usize])
     }
 
@@ -483,13 +483,13 @@ impl Mpi {
         Some(request)
     }
 
-    /// Starts a collective call of a rank. Returns an error if another rank's call with this number
-    /// in the group has another kind, root or number of lanes.
+    /// Starts a collective call of a rank, see [`Mpi::record_entry`].
     fn enter(
         &mut self,
         now: Time,
         (rank, node): (u32, u32),
         call: Box<Call>,
+        out: &mut Vec<Action>,
     ) -> Result<(), String> {
         let (kind, root) = (call.kind, call.root);
         let r = &mut self.ranks[rank as usize];
@@ -507,8 +507,21 @@ impl Mpi {
         let bus_bytes = call.bus_bytes(ranks);
         let task = self.ranks[rank as usize].task(node);
         task.doing = Doing::Collective { call, lanes: Lanes::new(lanes) };
+        let call = kind.name();
+        let entry = MpiEntry { group, number, rank, call, root, lanes, bus_bytes };
+        if self.own.is_some() {
+            out.push(Action::MpiEntry(Box::new(entry)));
+            return Ok(());
+        }
+        self.record_entry(now, entry)
+    }
+
+    /// Records that a rank has entered a collective call. Returns an error if another rank's call
+    /// with this number in the group has another kind, root or number of lanes.
+    pub(super) fn record_entry(&mut self, now: Time, entry: MpiEntry) -> Result<(), String> {
+        let MpiEntry { group, number, rank, call, root, lanes, bus_bytes } = entry;
         let meeting = Meeting {
-            kind,
+            call,
             root,
             first: rank,
             lanes,
@@ -521,35 +534,30 @@ impl Mpi {
         let there = self.meetings.entry(communicator(group, number)).or_insert(meeting);
         (there.complete, there.last) = (now, rank);
         let there = *there;
-        if (there.kind, there.root, there.lanes) == (kind, root, lanes) {
+        if (there.call, there.root, there.lanes) == (call, root, lanes) {
             return Ok(());
         }
         let (whose, ranks) = match group {
             0 => (String::new(), "all ranks"),
             _ => (format!(" in a group of {} ranks", self.size(group)), "all its ranks"),
         };
-        if (there.kind, there.root) == (kind, root) {
+        if (there.call, there.root) == (call, root) {
             return Err(format!(
                 "collective call number {number} of rank {rank}{whose} is {} with another size than \
                  that of rank {}: the sizes give {lanes} and {} chunks",
-                kind.name(),
-                there.first,
-                there.lanes,
+                call, there.first, there.lanes,
             ));
         }
         Err(format!(
             "collective call number {number} of rank {rank}{whose} is {} with root {root}, that of \
              rank {} is {} with root {}; {ranks} must make the same collective calls in the same \
              order",
-            kind.name(),
-            there.first,
-            there.kind.name(),
-            there.root,
+            call, there.first, there.call, there.root,
         ))
     }
 
     /// Returns the number of ranks of a group.
-    fn size(&self, group: u32) -> u32 {
+    pub(super) fn size(&self, group: u32) -> u32 {
         let all = self.config.program.ranks();
         self.config.groups.members(group).map_or(all, |members| members.len() as u32)
     }
@@ -614,19 +622,22 @@ impl Mpi {
     }
 
     /// Counts a rank that has left a collective call of `ranks` ranks.
-    fn leave(&mut self, now: Time, within: u64, ranks: u32, out: &mut Vec<Action>) {
+    pub(super) fn leave(&mut self, now: Time, within: u64, ranks: u32, out: &mut Vec<Action>) {
+        if self.own.is_some() {
+            return out.push(Action::MpiLeft { communicator: within });
+        }
         let meeting = self.meetings.get_mut(&within).expect("the rank has entered it");
         meeting.left += 1;
         if meeting.left < ranks {
             return;
         }
-        let Meeting { kind, bus_bytes, entered, complete, last, .. } = *meeting;
+        let Meeting { call, bus_bytes, entered, complete, last, .. } = *meeting;
         self.meetings.remove(&within);
         let (group, number) = parts_of(within);
         out.push(Action::MpiCollective(Box::new(MpiCollective {
             group,
             number,
-            call: kind.name(),
+            call,
             ranks,
             bus_bytes,
             entered,

@@ -51,6 +51,18 @@ impl<T> Slots<T> {
         self.held.len() - self.free.len()
     }
 
+    /// Returns the slots in use.
+    pub fn slots_in_use(&self) -> Vec<u32> {
+        let slots = (0..).zip(&self.held).filter(|(_, held)| held.is_some());
+        slots.map(|(slot, _)| slot).collect()
+    }
+
+    /// Returns a table with the same slots in use and the same order of free slots.
+    pub fn same_slots(&self) -> Slots<bool> {
+        let held = self.held.iter().map(|held| held.as_ref().map(|_| true)).collect();
+        Slots { held, free: self.free.clone() }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.held.iter().flatten()
     }
@@ -135,6 +147,9 @@ impl Request {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Message {
     pub from: u32,
+    /// In a partitioned run: number among the messages that the rank `from` has sent, from 1. 0 if the
+    /// message was sent in an undivided run.
+    pub number: u32,
     pub to: u32,
     pub communicator: u64,
     pub tag: i64,

@@ -30,6 +30,7 @@ mod config;
 mod engine;
 mod execute;
 pub mod groups;
+mod in_parts;
 mod matching;
 mod placement;
 mod rank;
@@ -41,6 +42,8 @@ mod trace;
 pub mod training;
 
 pub use config::MpiConfig;
+pub use engine::Envelope;
+pub use in_parts::{Outline, UnitedSlots};
 pub use placement::{Placement, local_ranks, place};
 pub use replay::Mpi;
 pub use trace::{Program, TraceFile, Trouble};

@@ -1,6 +1,6 @@
 //! State of a rank of a replayed MPI program.
 
-use super::collective::{Call, Kind};
+use super::collective::Call;
 use super::matching::{Posted, Unexpected};
 use super::record::Record;
 use super::trace::Source;
@@ -227,7 +227,9 @@ pub(super) struct Rank {
 /// A collective call that some ranks have entered and not all ranks have left.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Meeting {
-    pub(super) kind: Kind,
+    /// Name of the call.
+    #[serde(with = "eastwest_types::name")]
+    pub(super) call: Name,
     pub(super) root: u32,
     /// Rank that entered the collective call first.
     pub(super) first: u32,

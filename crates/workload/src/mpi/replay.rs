@@ -24,6 +24,11 @@ pub struct Mpi {
     pub(super) requests: Slots<Request>,
     /// Messages, from their send until their receive is complete.
     pub(super) messages: Slots<Message>,
+    /// In a partitioned run: slots of messages by sending rank and number.
+    pub(super) numbered: BTreeMap<(u32, u32), u32>,
+    /// In the first part of a partitioned run: slots of messages that were in use when the run was
+    /// divided.
+    pub(super) slots_before: Slots<bool>,
     /// Connections by their two ranks, of which the smaller one is first, and their channel.
     pub(super) conns: BTreeMap<(u32, u32, u32), ConnId>,
     /// Arrival time of the last message between two ranks on one host, by (sender, receiver); keeps
@@ -46,6 +51,11 @@ pub struct Mpi {
     pub(super) through: u32,
     /// Number of records executed so far, of all ranks.
     pub(super) records: u64,
+    /// Number of parts of messages that have arrived over the network.
+    pub(super) arrivals: u64,
+    /// In a partitioned run (one run on several threads): for each rank, whether this part executes
+    /// it; `None` in an undivided run.
+    pub(super) own: Option<Vec<bool>>,
     /// Whether the replay has ended, with or without an error.
     pub(super) over: bool,
 }
@@ -81,6 +91,8 @@ impl Mpi {
             ranks: (0..ranks).map(|r| Rank::new(config.program.source(r))).collect(),
             requests: Slots::default(),
             messages: Slots::default(),
+            numbered: BTreeMap::new(),
+            slots_before: Slots::default(),
             conns: BTreeMap::new(),
             local: BTreeMap::new(),
             meetings: BTreeMap::new(),
@@ -91,6 +103,8 @@ impl Mpi {
             pending: 0,
             through: 0,
             records: 0,
+            arrivals: 0,
+            own: None,
             over: false,
             local_ranks: local_ranks(&config.hosts),
             config,
@@ -125,12 +139,13 @@ impl Mpi {
                 Ok(())
             }
             Event::Wake { token } => {
-                self.pending -= 1;
+                self.ends_pending();
                 self.woken(now, token, out)
             }
             Event::Delivered { tag, .. } | Event::Arrived { tag } => {
-                self.pending -= 1;
-                self.arrived(now, tag, out)
+                self.ends_pending();
+                self.arrivals += 1;
+                self.delivered(now, tag, out)
             }
             Event::Failed { .. } | Event::Received { .. } => {
                 unreachable!(
@@ -144,13 +159,25 @@ impl Mpi {
         }
     }
 
+    /// Counts a wake-up that has happened, or a message that has arrived.
+    fn ends_pending(&mut self) {
+        // no part of a partitioned run knows all of them
+        self.pending -= u64::from(self.own.is_none());
+    }
+
     /// Executes all ranks that can continue, and checks whether the program has ended or is in a
     /// deadlock.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> Result<(), String> {
+        let mut round = self.ready.len();
         while let Some((rank, node)) = self.ready.pop_front() {
             self.go_on(now, rank, node, out)?;
+            round -= 1;
+            if round == 0 {
+                round = self.ready.len();
+                out.extend(self.own.is_some().then_some(Action::MpiNextRound));
+            }
         }
-        if self.pending > 0 {
+        if self.pending > 0 || self.own.is_some() {
             return Ok(());
         }
         if self.through < self.config.program.ranks() {
@@ -160,9 +187,13 @@ impl Mpi {
             return Err(self.describe_unreceived());
         }
         self.over = true;
-        let conns = std::mem::take(&mut self.conns);
-        out.extend(conns.into_values().map(|conn| Action::Close { conn }));
-        out.push(Action::Finished);
+        self.finish(out);
         Ok(())
+    }
+
+    /// Closes all connections.
+    pub(crate) fn finish(&self, out: &mut Vec<Action>) {
+        out.extend(self.conns.values().map(|&conn| Action::Close { conn }));
+        out.push(Action::Finished);
     }
 }

@@ -1,0 +1,30 @@
+//! Messages between the parts of a partitioned run.
+
+use crate::part_state::Written;
+use crate::world::World;
+use eastwest_network::partition::Mail;
+
+/// Messages from one part of a partitioned run to another one.
+#[derive(Default)]
+pub struct Letters {
+    /// Messages of workloads that were written to endpoints of the other part.
+    written: Vec<Written>,
+    /// Packets and promises (announced deliveries).
+    mail: Mail,
+}
+
+impl Letters {
+    /// Takes the messages of a part of the run to the part number `to`. The letters are empty.
+    pub fn take(&mut self, from: &mut World, to: usize) {
+        std::mem::swap(&mut self.mail, &mut from.partition_mut().out[to]);
+        if let Some(written) = from.part_state_mut().written.get_mut(to) {
+            std::mem::swap(&mut self.written, written);
+        }
+    }
+
+    /// Delivers the messages to a part of the run.
+    pub fn deliver(&mut self, to: &mut World) {
+        to.receive_written(&mut self.written);
+        to.site.network.fabric.receive(&mut self.mail, &mut to.site.network.sources);
+    }
+}
