@@ -65,6 +65,14 @@ def check(
     overrides: list[tuple[str, str]],
     sketches: list[Any] = ...,
 ) -> CheckResult: ...
+def stop_obstacles(
+    text: str,
+    base_dir: str,
+    data_dir: str,
+    overrides: list[tuple[str, str]],
+    measures: list[str],
+    sketches: list[Any] = ...,
+) -> list[str | None]: ...
 def resolve(
     text: str,
     base_dir: str,

@@ -56,6 +56,7 @@ def of_result(result: Result) -> str:
 
 def of_sweep(sweep: SweepResult) -> str:
     """Return the first points of a sweep as HTML: their settings, and metrics with intervals."""
+    from eastwest.goals import early  # noqa: PLC0415  few notebooks show sweeps
     from eastwest.views import points  # noqa: PLC0415  large: polars
 
     about = sweep.summary
@@ -70,6 +71,7 @@ def of_sweep(sweep: SweepResult) -> str:
         parts.append(_line(f"and {rest}: see the attribute points"))
     if lost := about["points"] - len(there):
         parts.append(_line(f"{plural(lost, 'point has', 'points have')} no result"))
+    parts += map(_line, early.of_sweep(about))
     failed = f", {count(runs['failed'])} failed (see failures)" if runs["failed"] else ""
     parts.append(_line(f"{count(runs['done'])} of {count(runs['planned'])} runs{failed}"))
     return _card(str(about["name"]), parts, str(sweep.path))

@@ -234,6 +234,10 @@ class Live(Protocol):
         """
 
 
+#: Limit that stops a run early: measure, bound in its unit, whether the bound is not allowed.
+Stop = tuple[str, float, bool]
+
+
 class Keeper(Protocol):
     """Store for the checkpoints of a run that is not finished, see ``eastwest.unfinished``."""
 
@@ -283,7 +287,7 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of a run that do not change its result."""
+    """Options of a run that do not change its result, except that ``stop`` may end it early."""
 
     reference: bool = False
     """Run every port in the two-event reference mode, which is slower."""
@@ -300,6 +304,12 @@ class RunOptions:
     """Memory limit of the process in bytes; None: nine tenths of the memory that is available."""
     live: Live | None = None
     """Receiver of the state of the run at simulated times; the run then uses one thread."""
+    stop: tuple[Stop, ...] = ()
+    """Limits of which one stops the run as soon as the run surely misses it.
+
+    The summary of such a run has the entry ``stopped_early``. Runs with limits use one thread and
+    write no checkpoints.
+    """
 
 
 @dataclass(frozen=True)
@@ -438,6 +448,17 @@ def resolve(
     with _extension() as (module, more):
         resolved: Resolved = module.resolve(text, base_dir, data_dir, overrides, seed, *more)
         return {**resolved, "attached": held(resolved["attached"])}
+
+
+def stop_obstacles(
+    text: str, base_dir: str, data_dir: str, overrides: Overrides, measures: Sequence[str]
+) -> list[str | None]:
+    """Return for each measure why it cannot stop runs of a scenario early; None if it can."""
+    with _extension() as (module, more):
+        reasons: list[str | None] = module.stop_obstacles(
+            text, base_dir, data_dir, overrides, list(measures), *more
+        )
+        return reasons
 
 
 def schema() -> str:

@@ -201,6 +201,14 @@ class Table:
         """Return the text of a key as ``text`` does, without white space around it."""
         return self.text(key, otherwise).strip()
 
+    def boolean(self, key: str, *, default: bool) -> bool:
+        """Return the truth value of a key, or ``default``."""
+        value = self.content.get(key, default)
+        if isinstance(value, bool):
+            return value
+        self._not(key, value, "true or false")
+        return default
+
     def number(self, key: str, otherwise: float, low: float, high: float) -> float:
         """Return a number from ``low`` to ``high``, or ``otherwise``; ``40 %`` counts as 0.4."""
         value = self.content.get(key, otherwise)

@@ -135,6 +135,7 @@ def run(
     fresh: bool = False,
     memory_bytes: int | None = None,
     threads: int = 1,
+    stop_when_missed: bool = False,
 ) -> Result:
     """Simulate a scenario and return its result folder.
 
@@ -151,13 +152,16 @@ def run(
     more than ``memory_bytes`` (default: nine tenths of the memory available), or is known to need
     more, ends with a ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on
     several threads where that is possible; the result does not change, and its notes have the
-    number of threads.
+    number of threads. With ``stop_when_missed``, the run stops as soon as it surely misses a goal
+    of the scenario; its summary then has the entry ``stopped_early``. Such a run uses one thread
+    and writes no checkpoints.
 
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
     """
     source = load_source(scenario)
     with core.using(_loaded(mechanisms)), watched(progress, source.name, RunWords()) as told:
+        stop = stops(source, as_overrides(set)) if stop_when_missed else ()
         return simulate(
             source,
             as_overrides(set),
@@ -168,9 +172,20 @@ def run(
                 threads=threads,
                 progress=told,
                 memory_bytes=memory_bytes,
+                stop=stop,
             ),
-            Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
+            Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 and not stop else None,
         )
+
+
+def stops(source: Source, overrides: core.Overrides) -> tuple[core.Stop, ...]:
+    """Return the limits among a scenario's goals that can stop its runs early.
+
+    Raises ``InputError`` if there is none.
+    """
+    from eastwest.goals import early, form  # noqa: PLC0415  they import this module
+
+    return early.stops(form.of_scenario(source, overrides), source, overrides)
 
 
 def _loaded(mechanisms: Sequence[Mechanism]) -> core.Extras:
@@ -244,6 +259,10 @@ def measured(
     summary |= _by_workload(tables, summary)
     summary |= _goals(raw, summary)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
+    if "stopped_early" in summary:
+        # Notes about a whole run would not be true.
+        summary["notes"] = [_of_early_stop(summary), *raw["notes"]]
+        return raw, summary
     summary["notes"] = [*raw["notes"], *_of_window(summary)]
     summary["notes"] += [note for _, note in notes.of_run(summary)]
     if "hosts" in summary:
@@ -265,11 +284,19 @@ def _goals(raw: core.CoreResult, summary: dict[str, Any]) -> dict[str, Any]:
     """Return the entry ``goals`` of a summary; an empty dict where the scenario has no goals."""
     if _GOAL.search(raw["scenario_toml"]) is None:
         return {}
-    from eastwest.goals import evaluate, form  # noqa: PLC0415  they import this module
+    from eastwest.goals import early, evaluate, form  # noqa: PLC0415  they import this module
     from eastwest.sweep.metrics import metrics_in  # noqa: PLC0415
 
     goals = form.of_text(raw["scenario_toml"])
-    return {"goals": evaluate.of_run(goals, metrics_in(summary))} if goals else {}
+    stopped = early.Stopped.of(summary)
+    return {"goals": evaluate.of_run(goals, metrics_in(summary), stopped)} if goals else {}
+
+
+def _of_early_stop(summary: dict[str, Any]) -> str:
+    """Return the note on a run that was stopped early."""
+    from eastwest.goals import early  # noqa: PLC0415  imports this module
+
+    return early.note(summary)
 
 
 def _of_window(summary: dict[str, Any]) -> list[str]:

@@ -3,7 +3,8 @@
 Key: SHA-256 over the resolved scenario without its seed, the files it reads, the seed, the version
 of Eastwest with the hash of its compiled core, and the version of the result format. So equal keys
 mean equal results; sweeps and claims that need a run with equal inputs share it, and a run that
-another build has made is never used.
+another build has made is never used. A run that a goal has stopped early has another key, which
+also depends on the limits that can stop it: it is never used in place of a complete run.
 
 Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
 
@@ -28,7 +29,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, NotRequired, TypedDict, cast
 
@@ -67,10 +68,24 @@ class Plan:
     family: str
     #: Whether the run simulates packets or flows (``packet``, ``flow``); empty if it is unknown.
     fidelity: str = ""
+    #: Limits that stop the run early.
+    stop: tuple[core.Stop, ...] = ()
 
     def key(self, seed: int) -> str:
-        """Return the key, in the run store, of the run with this seed."""
-        parts = ("eastwest run", self.identity, str(seed), core.build(), str(RESULT_FORMAT))
+        """Return the key, in the run store, of the complete run with this seed."""
+        return self._key(seed)
+
+    def keys(self, seed: int) -> tuple[str, ...]:
+        """Return the keys under which the store may have a run that serves this plan.
+
+        The first is the key of the complete run. If limits can stop the run early, the second is
+        the key of the run that these limits have stopped.
+        """
+        stopped = [self._key(seed, f"stopped by {self.stop!r}")] if self.stop else []
+        return (self._key(seed), *stopped)
+
+    def _key(self, seed: int, *more: str) -> str:
+        parts = ("eastwest run", self.identity, str(seed), core.build(), str(RESULT_FORMAT), *more)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -222,19 +237,25 @@ class Store:
     ) -> Result:
         """Return a run from the store, or simulate and store it.
 
-        ``extra`` has a function for each further file of the run's folder, by name. Raises the
+        If limits of the plan stop the run early, it is stored under another key than a complete
+        run. ``extra`` has a function for each further file of the run's folder, by name. Raises the
         exceptions of ``eastwest.run``. A run that fails leaves nothing in the store.
         """
-        key = wanted.key(seed)
+        keys = wanted.keys(seed)
         extra = extra or {}
-        found = self.find(key, tables=tables, files=tuple(extra))
-        if found is not None:
-            return found
+        for key in keys:
+            found = self.find(key, tables=tables, files=tuple(extra))
+            if found is not None:
+                return found
         reset_peak()
+        options = replace(options or core.RunOptions(), stop=wanted.stop)
         raw, summary = measured(wanted.source, wanted.overrides, seed, options)
+        is_stopped = "stopped_early" in summary
+        key = keys[-1] if is_stopped else keys[0]
         made = {name: make(raw) for name, make in extra.items()}
         result = self.put(key, raw, summary, tables=tables, extra=made)
-        self.record(wanted, key, summary)
+        if not is_stopped:  # estimates of time are for complete runs
+            self.record(wanted, key, summary)
         return result
 
     def record(self, wanted: Plan, key: str, summary: Mapping[str, Any]) -> None:

@@ -143,7 +143,7 @@ def test_points_of_a_sweep_are_met_missed_or_undecided() -> None:
     assert found.best == 1 and found.alike == ()
     # The undecided point has the best mean.
     assert found.on_average == 2
-    assert found.states({"m", "t"})[3, "m"] == "missed"
+    assert found.cells({"m", "t"})[3, "m"].state == "missed"
     told = found.as_json()
     assert told["goal"] == {"m": "< 10", "t": "minimal"} and told["best"] == 1
     assert told["points"][1]["limits"][0]["value"]["n"] == 3

@@ -336,6 +336,7 @@ def test_names_of_measures_are_those_of_summaries(tmp_path: Path) -> None:
     others = {
         "format", "scenario", "seed", "set", "version", "digest", "fidelity", "mechanisms", "notes",
         "wall_s", "cpu_s", "peak_rss_mb", "workloads", "while", "window", "goals",
+        "stopped_early",
     }  # fmt: skip
     assert parts - others == {*form.PARTS}
     spread = by_workload.spread(ew.run(TINY, out=tmp_path / "r").flows["fct_us"])

@@ -288,6 +288,7 @@ class Sketched(ew.Queue):
 #: Settings of the time window of measures.
 _TIMES = {"from": "1 s", "until": "20 s", "cool_down": "1 s"}
 TIMES = {f"measure.window.{key}": value for key, value in _TIMES.items()}
+MISSED = {"goal.simulated_s": "< 1 ms"}
 GOAL = {"goal": '{ "service.exchange_us.p99" = "< 1 s" }'}
 WHILE = {"measure.window.while": "terasort", "measure.window.purpose": "shuffle"}
 
@@ -326,6 +327,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run("service", out=folder / "shuffle", set=WHILE),
         ew.run(APPLICATION, out=folder / "application"),
         ew.run(TRIMMED, out=folder / "trimmed", mechanisms=[TRIM]),
+        ew.run("first", out=folder / "stopped", set=MISSED, stop_when_missed=True),
     ]
 
 

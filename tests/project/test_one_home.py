@@ -576,7 +576,10 @@ ADDITIONS = [
                     "    reference: Annotated[\n",
                     "    quick: QuickOption = False,\n    reference: Annotated[\n",
                 ),
-                ("RunOptions(reference=reference,", "RunOptions(quick=quick, reference=reference,"),
+                (
+                    "reference=reference, threads=threads, progress=bar,",
+                    "quick=quick, reference=reference, threads=threads, progress=bar,",
+                ),
                 (
                     "@guarded\ndef run(",
                     "QuickOption = Annotated[bool, typer.Option('--quick', help='Soon.')]\n\n\n"

@@ -8,6 +8,7 @@ use crate::patience::patiently;
 use crate::running::{Finished, Options, Running};
 use crate::sketch::{Sketch, Watch};
 use eastwest_network::topology::Graph;
+use eastwest_sim::early_stop;
 use eastwest_sim::memory_estimate;
 use eastwest_sim::scenario::{self, Scenario};
 use eastwest_sim::world::RunError as WorldError;
@@ -91,6 +92,7 @@ fn run<'py>(
     let context = context(base_dir, data_dir, sketches, &watch)?;
     let scenario = read(py, text, &context, overrides, seed)?;
     expect(py, options.progress.as_ref(), &scenario, options.threads)?;
+    let stop = options.stop.clone();
     let running = Running::new(py, &scenario, &watch, options)?;
     // other Python threads may run while the simulation runs
     let outcome = py.detach(|| running.finish());
@@ -102,7 +104,7 @@ fn run<'py>(
         error.set_cause(py, Some(cause));
         return Err(error);
     }
-    let Finished { results, note } = outcome?.map_err(|e| match e {
+    let Finished { results, note, missed } = outcome?.map_err(|e| match e {
         WorldError::Interrupted => PyKeyboardInterrupt::new_err(()),
         other => RunError::new_err(other.to_string()),
     })?;
@@ -110,6 +112,14 @@ fn run<'py>(
     summary.insert("scenario".into(), scenario.name.clone().into());
     summary.insert("seed".into(), scenario.seed.into());
     summary.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+    if let Some(missed) = missed {
+        let (measure, bound, _) = &stop[missed.limit];
+        let stopped = serde_json::json!({
+            "at_s": missed.at.as_secs_f64(), "measure": measure, "limit": bound,
+            "at_least": missed.at_least,
+        });
+        summary.insert("stopped_early".into(), stopped);
+    }
     summary.extend(results.summary.as_object().cloned().unwrap_or_default());
     if sketched {
         let (calls, seconds) = watch.cost();
@@ -179,6 +189,23 @@ fn resolve<'py>(
     describe(&d, &scenario)?;
     d.set_item("applications", declared_of_applications(py, &scenario)?)?;
     Ok(d)
+}
+
+/// Returns for each of these measures why it cannot stop runs of a scenario early; `None` if it can.
+#[pyfunction]
+#[pyo3(signature = (text, base_dir, data_dir, overrides, measures, sketches = Vec::new()))]
+fn stop_obstacles(
+    py: Python<'_>,
+    text: &str,
+    base_dir: &str,
+    data_dir: &str,
+    overrides: Vec<(String, String)>,
+    measures: Vec<String>,
+    sketches: Vec<Sketch>,
+) -> PyResult<Vec<Option<String>>> {
+    let context = context(base_dir, data_dir, sketches, &Arc::default())?;
+    let scenario = read(py, text, &context, overrides, None)?;
+    Ok(measures.iter().map(|measure| early_stop::obstacle(&scenario, measure)).collect())
 }
 
 /// Returns, by the name of each workload that is an application, the names of its declared counters
@@ -361,6 +388,7 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
+    m.add_function(wrap_pyfunction!(stop_obstacles, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(tables, m)?)?;
     m.add_function(wrap_pyfunction!(topology, m)?)?;

@@ -8,6 +8,7 @@ use crate::patience::patiently;
 use crate::sketch::Watch;
 use eastwest_sim::approximate_run::ApproximateRun;
 use eastwest_sim::checkpoint::{self, Keep, Kept};
+use eastwest_sim::early_stop::{Limit, Missed, StopRule};
 use eastwest_sim::flow_world::FlowWorld;
 use eastwest_sim::links::LinksWorld;
 use eastwest_sim::plan::Plan;
@@ -41,6 +42,9 @@ pub struct Options {
     /// Python object that receives the state of the run at simulated times that it chooses; `None`:
     /// no object receives it.
     live: Option<Py<PyAny>>,
+    /// Limits of measures that stop the run as soon as it surely misses one of them: name of the
+    /// measure, bound, and whether the bound itself is not allowed.
+    pub stop: Vec<(String, f64, bool)>,
 }
 
 /// A simulation with its progress callback, its checkpoints, and the counters of its sketches
@@ -56,6 +60,10 @@ pub struct Running<'a> {
     looked: Instant,
     /// Python exception that stops the run; `None` while nothing has failed.
     raised: Option<PyErr>,
+    /// Rule that stops the run early; `None` if no limits are given, and before the run is built.
+    rule: Option<StopRule>,
+    /// Limit by which the run was stopped early; `None` if it was not.
+    missed: Option<Missed>,
 }
 
 /// Results of a run, and a note on the number of threads.
@@ -64,6 +72,8 @@ pub struct Finished {
     pub results: Results,
     /// Note for the user: number of threads used and why. `None` if one thread was requested.
     pub note: Option<String>,
+    /// Limit by which the run was stopped before its end; `None` if the run is complete.
+    pub missed: Option<Missed>,
 }
 
 impl<'a> Running<'a> {
@@ -82,8 +92,18 @@ impl<'a> Running<'a> {
         let live = options.live.as_ref().map(|live| Live::new(live.bind(py))).transpose()?;
         #[allow(clippy::disallowed_methods)]
         let started = Instant::now();
-        let (looked, raised) = (started, None);
-        Ok(Running { scenario, options, watch, keeping, live, started, looked, raised })
+        Ok(Running {
+            scenario,
+            options,
+            watch,
+            keeping,
+            live,
+            started,
+            looked: started,
+            raised: None,
+            rule: None,
+            missed: None,
+        })
     }
 
     /// Runs to the end, from the checkpoint of an earlier run if there is one. The outer error is a
@@ -121,7 +141,8 @@ impl<'a> Running<'a> {
                     note += " Only the last frame was delivered, because the checkpoint of this run \
                              was written by a run on several threads.";
                 }
-                return Ok(Ok(Finished { results: done.into_results(), note: Some(note) }));
+                let results = done.into_results();
+                return Ok(Ok(Finished { results, note: Some(note), missed: None }));
             }
             Ok(Outcome::Sequential(why)) => why,
             Err(error) => return Ok(Err(error)),
@@ -164,6 +185,9 @@ impl<'a> Running<'a> {
         if self.options.threads == 1 {
             return Err("one thread was requested");
         }
+        if !self.options.stop.is_empty() {
+            return Err("the state of the whole run decides whether it stops early");
+        }
         if self.live.is_some() {
             return Err("frames show the state of the whole run (RunOptions.live)");
         }
@@ -190,12 +214,16 @@ impl<'a> Running<'a> {
             Err(error) => return Ok(Err(error)),
         };
         self.request_frames(world.site_mut());
-        let ended = world.run(&mut |world| self.look_and_keep(world));
-        let ended = ended.and_then(|()| self.show_last(world.site_mut()));
+        self.watch_limits(world.site_mut());
+        let ended = self.run_world(&mut world);
+        let ended = match self.missed {
+            Some(_) => ended,
+            None => ended.and_then(|()| self.show_last(world.site_mut())),
+        };
         match (ended, self.raised.take()) {
             (Ok(()), _) => {
                 let results = patiently(self.options.progress.as_ref(), || Results::new(world))?;
-                Ok(Ok(Finished { results, note }))
+                Ok(Ok(Finished { results, note, missed: self.missed }))
             }
             (Err(_), Some(raised)) => {
                 if self.is_worth_keeping(&raised) {
@@ -218,15 +246,19 @@ impl<'a> Running<'a> {
             Err(error) => return Ok(Err(error)),
         };
         self.request_frames(world.site_mut());
+        self.watch_limits(world.site_mut());
         let ended = world.run(threads, &mut |site| self.look(site));
-        let ended = ended.and_then(|()| self.show_last(world.site_mut()));
+        let ended = match self.missed {
+            Some(_) => Ok(()),
+            None => ended.and_then(|()| self.show_last(world.site_mut())),
+        };
         match (ended, self.raised.take()) {
             (_, Some(raised)) => Err(raised),
             (Err(error), None) => Ok(Err(error)),
             (Ok(()), None) => {
                 let progress = self.options.progress.as_ref();
                 let results = patiently(progress, || Results::new(world.finish()))?;
-                Ok(Ok(Finished { results, note }))
+                Ok(Ok(Finished { results, note, missed: self.missed }))
             }
         }
     }
@@ -250,7 +282,7 @@ impl<'a> Running<'a> {
     /// reports progress and moves rows of long tables to Python. When a checkpoint is due, it
     /// reports why none can be written.
     fn look(&mut self, site: &mut Site) -> bool {
-        if !self.show(site) {
+        if !self.show(site) || self.misses_limit(site) {
             return false;
         }
         if !self.is_time() {
@@ -278,6 +310,44 @@ impl<'a> Running<'a> {
             self.raised = self.keep(world).err();
         }
         self.raised.is_none() && !self.watch.failed()
+    }
+
+    /// Runs in packet mode to the end of the run, or until the run surely misses a limit.
+    fn run_world(&mut self, world: &mut World) -> Result<(), RunError> {
+        while let Some(next) = self.rule.as_ref().map(StopRule::next_check) {
+            let ended = world.run_to(next, &mut |world| self.look_and_keep(world));
+            let is_due = ended == Err(RunError::Interrupted)
+                && self.raised.is_none()
+                && !self.watch.failed();
+            if !is_due {
+                return ended;
+            }
+            if self.misses_limit(world.site_mut()) {
+                world.end_here();
+                return Ok(());
+            }
+        }
+        world.run(&mut |world| self.look_and_keep(world))
+    }
+
+    /// Makes the rule that stops the run early, if limits are given. The run has not begun.
+    fn watch_limits(&mut self, site: &Site) {
+        if self.options.stop.is_empty() {
+            return;
+        }
+        let limit = |(measure, bound, strict): &(String, f64, bool)| Limit {
+            measure: measure.clone(),
+            bound: *bound,
+            strict: *strict,
+        };
+        let limits: Vec<Limit> = self.options.stop.iter().map(limit).collect();
+        self.rule = Some(StopRule::new(self.scenario, &limits, site));
+    }
+
+    /// Whether the run surely misses a limit, so that it stops early.
+    fn misses_limit(&mut self, site: &Site) -> bool {
+        self.missed = self.rule.as_mut().and_then(|rule| rule.check(site));
+        self.missed.is_some()
     }
 
     /// Requests the frames of a run that the Python object `options.live` receives, if there is one.

@@ -16,6 +16,7 @@
 
 pub mod campaign;
 pub mod draw;
+mod early;
 pub mod features;
 mod frames;
 pub mod generate;

@@ -12,10 +12,12 @@
 //! | checkpoint | run stopped, saved, loaded and continued: equal tables and summary |
 //! | threads | run on several threads, stopped, saved and continued: equal tables and summary, if the run can be partitioned |
 //! | frames | run that passes its state to a caller at random times: equal tables and summary; no counter of the state decreases, and the last state agrees with the tables |
+//! | early | a limit that the run surely misses at a random time is missed at its end; the least value of a measure never decreases, and the value at the end is not below it |
 //! | order | scenario with the settings of each table in another order: equal tables and summary |
 //! | resolved | the resolved text reads back as an equal scenario and gives an equal run |
 //! | bounds | no message is faster than an idle path; the parts of a flow's time add up to it; counts in the summary and in the table of links agree; switches with PFC lose no packets; the times in the states of a link add up to the run's duration; energy is between ideal and always on |
 
+use crate::early;
 use crate::frames::Observer;
 use crate::generate::{Case, shuffled};
 use eastwest_engine::random::Stream;
@@ -271,6 +273,7 @@ impl Judge<'_> {
             looked.in_parts = self.on_threads(&plain)?.is_ok();
         }
         self.observed(&plain)?;
+        self.stopped_early(&plain)?;
         self.in_another_order(&plain)?;
         self.resolved(&plain)?;
         Ok(Verdict::Holds(looked))
@@ -386,6 +389,36 @@ impl Judge<'_> {
             observer.judged(results).map_err(fails("frames"))?;
         }
         same(expected, &end).map_err(fails("frames"))
+    }
+
+    /// Runs the scenario with a caller that observes at random times which limits the run surely
+    /// misses.
+    fn stopped_early(&self, expected: &End) -> Result<(), Failure> {
+        let scenario = &self.case.scenario;
+        let End::Done(end) = expected else { return Ok(()) };
+        let run = || match scenario.fidelity {
+            Fidelity::Packet => {
+                let mut world = empty(scenario);
+                let mut observer = early::Observer::new(scenario, world.site_mut(), end, self.seed);
+                while world.run_to(observer.next(), &mut |_| true) == Err(RunError::Interrupted) {
+                    observer.look(world.site_mut());
+                }
+                observer.judged(end)
+            }
+            Fidelity::Flow => {
+                let plan = Plan::new(scenario).expect("the plan was made before");
+                let mut world = FlowWorld::new(plan).expect("the world was built before");
+                let mut observer = early::Observer::new(scenario, world.site_mut(), end, self.seed);
+                let ended = world.run(1, &mut |site| {
+                    observer.look(site);
+                    true
+                });
+                ended.map_err(|error| error.to_string())?;
+                observer.judged(end)
+            }
+            Fidelity::Links => Ok(()),
+        };
+        guarded("early", run)?.map_err(fails("early"))
     }
 
     fn in_another_order(&self, expected: &End) -> Result<(), Failure> {

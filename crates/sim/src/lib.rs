@@ -11,6 +11,7 @@ mod critical_path;
 mod dcb;
 mod digest;
 mod drivers;
+pub mod early_stop;
 pub mod endpoint_settings;
 mod energy;
 mod ethernet_messages;

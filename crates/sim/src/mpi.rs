@@ -90,6 +90,11 @@ impl MpiRecords {
         self.iterations.push((workload, iteration), self.most);
     }
 
+    /// Returns the finished ranks, each with the number of its workload.
+    pub fn ranks(&self) -> &[(u16, MpiRank)] {
+        &self.ranks
+    }
+
     /// Returns the tables of MPI programs.
     pub fn tables(&self, names: &Names) -> [Table; 5] {
         [

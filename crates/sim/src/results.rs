@@ -448,7 +448,8 @@ fn latency_summary(network: &Network, r: &Records) -> Value {
     latency
 }
 
-fn tcp_summary(stack: &Stack) -> Value {
+/// Returns the section `tcp` of the summary: counts of all connections.
+pub(crate) fn tcp_summary(stack: &Stack) -> Value {
     let tcp = stack.totals();
     json!({
         "retransmits": tcp.retransmits, "timeouts": tcp.timeouts,

@@ -237,6 +237,17 @@ impl Transports {
         })
     }
 
+    /// Yields the number of the workload, and each undelivered message, on TCP and other byte-stream
+    /// transports.
+    pub fn outstanding_of_workloads(&self) -> impl Iterator<Item = (u16, &Message)> {
+        self.all().flat_map(|transport| {
+            let messages = transport.messages();
+            messages.outstanding().filter_map(|(slot, _, message)| {
+                Some((messages.owner(EndpointId::new(slot, 0))?.0, message))
+            })
+        })
+    }
+
     /// Returns the number of undelivered messages on TCP and other byte-stream transports.
     pub fn open_messages(&self) -> u64 {
         self.all().map(|transport| transport.messages().outstanding().count() as u64).sum()

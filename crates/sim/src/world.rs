@@ -85,6 +85,13 @@ impl World {
         self.site.conserved()
     }
 
+    /// Ends a run that its caller has stopped before its end, so that the results of this part of
+    /// the run can be made.
+    pub fn end_here(&mut self) {
+        let network = &mut self.site.network;
+        network.fabric.settle(network.now);
+    }
+
     /// Runs the simulation to its end. `keep_running` is called regularly, and when a requested
     /// [frame](crate::frame) is due; if it returns false, the run stops between two events with
     /// [`RunError::Interrupted`]. A checkpoint can then be written, and a further call continues

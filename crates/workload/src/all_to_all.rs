@@ -82,6 +82,11 @@ impl AllToAll {
         self.flows.progress()
     }
 
+    /// Returns the number of rows in the table of flows at the end of the workload.
+    pub fn recorded_flows(&self) -> u64 {
+        self.flows.recorded()
+    }
+
     /// Returns the number of flows; `None` if some flows start only after the end of other flows or
     /// after a request. See [`crate::Workload::local_flows`].
     pub fn local_flows(&self) -> Option<u64> {

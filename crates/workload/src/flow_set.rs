@@ -86,6 +86,12 @@ impl FlowSet {
         (self.done, u64::from(c.hosts) * u64::from(c.per_host) * u64::from(c.repeat))
     }
 
+    /// Returns the number of rows in the table of flows at the end of the workload: one for each
+    /// flow, and one for its request.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.progress().1 * if self.config.request_bytes > 0 { 2 } else { 1 }
+    }
+
     /// Returns the number of flows if all flows, or their requests, start at drawn times and none
     /// waits for another flow; otherwise `None`.
     pub(crate) fn local(&self) -> Option<u64> {

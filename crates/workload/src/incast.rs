@@ -106,6 +106,12 @@ impl Incast {
         (u64::from(self.round), u64::from(self.config.rounds))
     }
 
+    /// Returns the number of rows in the table of flows at the end of the workload: one for each
+    /// block of each round.
+    pub fn recorded_flows(&self) -> u64 {
+        self.progress().1 * self.config.senders.len() as u64
+    }
+
     /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {

@@ -84,6 +84,11 @@ impl Stride {
         self.flows.progress()
     }
 
+    /// Returns the number of rows in the table of flows at the end of the workload.
+    pub fn recorded_flows(&self) -> u64 {
+        self.flows.recorded()
+    }
+
     /// Returns the number of flows; all flows start at drawn times. See
     /// [`crate::Workload::local_flows`].
     pub fn local_flows(&self) -> Option<u64> {

@@ -98,6 +98,23 @@ impl Workload {
         }
     }
 
+    /// Returns the number of rows that the workload has in the table of flows when it is finished,
+    /// if this number is known before the run begins and each message that the workload sends
+    /// arrives before its end; otherwise `None`. Must be called before the run begins.
+    pub fn recorded_flows(&self) -> Option<u64> {
+        let if_any = |flows: u64| (flows > 0).then_some(flows);
+        match self {
+            Workload::Incast(w) => Some(w.recorded_flows()),
+            Workload::Stride(w) => Some(w.recorded_flows()),
+            Workload::Permutation(w) => Some(w.recorded_flows()),
+            Workload::AllToAll(w) => Some(w.recorded_flows()),
+            Workload::FlowList(w) => Some(w.progress().1),
+            Workload::Poisson(w) => if_any(w.flows()),
+            Workload::Service(w) => if_any(2 * w.progress().1), // requests and responses
+            _ => None,
+        }
+    }
+
     /// Returns client and server of the connection that the workload opens at the wake-up with this
     /// token, if it does nothing else then except to write to this connection; otherwise `None`.
     pub fn opens(&mut self, token: u64) -> Option<(HostId, HostId)> {

@@ -213,7 +213,15 @@ def run_of(
     used_by: Sequence[str] = (),
     quick: bool = True,
 ) -> Run:
-    """Return the entry of a run in the manifest, from the summary of its result."""
+    """Return the entry of a run in the manifest, from the summary of its result.
+
+    Raises ``InputError`` for a run that was stopped early.
+    """
+    if "stopped_early" in summary:
+        raise InputError(
+            f"run {name} was stopped early, because it surely misses a goal: a bundle has complete "
+            "runs only. Repeat the run or the sweep without stop_when_missed"
+        )
     options = "".join(f" --with {one.path}" for one in mechanisms)
     return Run(
         name=name,

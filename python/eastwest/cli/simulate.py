@@ -34,7 +34,7 @@ from eastwest.goals import form as goals
 from eastwest.interrupts import FinishedInterrupt
 from eastwest.memory import MemoryLimitError, parse, told, with_program
 from eastwest.results import Result, TargetFolder
-from eastwest.run import load_source, simulate
+from eastwest.run import load_source, simulate, stops
 from eastwest.store import Store, plan
 from eastwest.unfinished import EVERY_S, Keeper
 from eastwest.units import clean, size, span
@@ -149,6 +149,14 @@ def run(
     checkpoint: CheckpointOption = EVERY_S,
     fresh: FreshOption = False,
     memory: MemoryOption = None,
+    stop_when_missed: Annotated[
+        bool,
+        typer.Option(
+            "--stop-when-missed",
+            help="Stop the run as soon as it surely misses a goal of the scenario. The result is "
+            "then only a part of the run; no checkpoints are written.",
+        ),
+    ] = False,
 ) -> None:
     """Run one simulation and write a result folder."""
     use_mechanisms(mechanisms, release)
@@ -165,7 +173,8 @@ def run(
         errors().print(f"{clean(label, 60)}: {told.sentence}", style="dim", markup=False)
     console = errors()
     say = _line_printer(console, label)
-    keeper = Keeper(checkpoint, fresh=fresh, say=say) if checkpoint > 0 else None
+    stop = stops(source, changed) if stop_when_missed else ()
+    keeper = Keeper(checkpoint, fresh=fresh, say=say) if checkpoint > 0 and not stop else None
     try:
         with RunBar(console, label, estimate=not known and not as_json) as bar:
             result = simulate(
@@ -173,7 +182,9 @@ def run(
                 changed,
                 seed,
                 TargetFolder(out, force),
-                RunOptions(reference=reference, threads=threads, progress=bar, memory_bytes=most),
+                RunOptions(
+                    reference=reference, threads=threads, progress=bar, memory_bytes=most, stop=stop
+                ),
                 keeper,
             )
     except KeyboardInterrupt as error:
@@ -184,8 +195,9 @@ def run(
         if keeper is None or not keeper.goes_on:
             raise
         fail(f"{error}; repeat the command with more memory to continue{_since(keeper)}")
-    # Estimates of time are for runs on one thread, so only such runs are recorded.
-    if planned is not None and not reference and threads == 1:
+    # Estimates of time are for complete runs on one thread, so only such runs are recorded.
+    is_whole = "stopped_early" not in result.summary
+    if planned is not None and is_whole and not reference and threads == 1:
         with contextlib.suppress(OSError):  # a record that cannot be written does not fail the run
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
     _show(result, as_json)

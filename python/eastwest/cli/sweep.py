@@ -27,6 +27,8 @@ from eastwest.cli.options import (
 from eastwest.cli.progress import SweepBar
 from eastwest.cli.screen import headed, natural_width, print_table
 from eastwest.cli.simulate import overrides
+from eastwest.goals import early
+from eastwest.goals.early import KEY
 from eastwest.interrupts import FinishedInterrupt
 from eastwest.notes import deadlines
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
@@ -76,6 +78,13 @@ def sweep(
             help="Seeds instead of those in the file: a number (10) or a list (1,2,7).",
         ),
     ] = None,
+    stop_when_missed: Annotated[
+        bool,
+        typer.Option(
+            "--stop-when-missed",
+            help="Stop a run as soon as it surely misses a goal (stop_when_missed in the file).",
+        ),
+    ] = False,
     retry: RetryOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the sweep folder, whatever its content is.")
@@ -97,6 +106,7 @@ def sweep(
     changes = {
         "set": dict(overrides("", settings)) if settings else None,
         "seeds": _seeds(seeds),
+        KEY: stop_when_missed or None,
     }
     recipe = use_mechanisms(mechanisms, release)
     spec = load(file, changes)
@@ -173,7 +183,9 @@ def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
 def _show(result: SweepResult, as_json: bool) -> None:
     """Print the main metrics of the first points of a sweep, with intervals."""
     summary = result.summary
-    notes = [*deadlines.of_sweep(result), *notes_on_seeds.of_sweep(result)]
+    notes = [
+        *early.of_sweep(summary), *deadlines.of_sweep(result), *notes_on_seeds.of_sweep(result),
+    ]  # fmt: skip
     if as_json:
         added = {"failures": result.failures, "notes": notes, "folder": str(result.path)}
         shown = {**summary, **added}

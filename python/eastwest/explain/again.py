@@ -27,10 +27,11 @@ _TABLES = {
 def is_possible(result: Result) -> bool:
     """Whether the run of a result can be simulated again to record critical paths.
 
-    The run must be at packet level, without the user's own mechanisms.
+    The run must be complete and at packet level, without the user's own mechanisms.
     """
     summary = result.summary
-    return not is_approximate(summary) and not summary.get("mechanisms")
+    is_whole = "stopped_early" not in summary
+    return is_whole and not is_approximate(summary) and not summary.get("mechanisms")
 
 
 def seconds(result: Result) -> float:
@@ -56,7 +57,10 @@ def record(
     """
     result = evidence.result
     if not is_possible(result):
-        return "only packet-level runs without the user's own mechanisms can be simulated again"
+        return (
+            "only complete packet-level runs without the user's own mechanisms can be simulated "
+            "again"
+        )
     told: Callable[[core.Progress], None] = progress or (lambda _: None)
     try:
         raw, summary = measured(

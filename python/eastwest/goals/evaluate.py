@@ -10,12 +10,13 @@ and the difference of each other point from the best point is judged seed by see
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from eastwest.errors import nearest
 from eastwest.goals import judge
+from eastwest.goals.early import Stopped
 from eastwest.goals.form import Goal, Goals, Limit
 from eastwest.goals.judge import MET, MISSED, UNDECIDED, Metrics, Runs
 from eastwest.stats import Interval, mean_interval
@@ -25,7 +26,7 @@ from eastwest.work_units import STATISTICS
 MOST_LISTED = 10_000
 
 
-def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
+def of_run(goals: Goals, metrics: Metrics, stopped: Stopped | None = None) -> list[dict[str, Any]]:
     """Return one JSON object for each goal of a run: its value, its limit, and whether it is met.
 
     Keys are ``measure``, ``goal``, ``metric``, ``value``, ``limit``, ``met``, ``difference`` (value
@@ -33,6 +34,10 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
     ``met`` is None for ``minimal`` and ``maximal``, which need other runs for a comparison. If the
     run does not have the measure, ``met`` and ``value`` are None. ``absent`` is then the reason, if
     it is known; otherwise ``nearest`` is the most similar measure of the run.
+
+    A run that was stopped early (``stopped``) misses one limit: ``at_least`` is then the least
+    value that the measure would have at the end, from which ``difference`` and ``margin`` are
+    computed. All other goals are not measured.
     """
     found = []
     every: tuple[Goal | Limit, ...] = (*goals.limits, *goals.best)
@@ -49,13 +54,20 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
             "difference": None,
             "margin": None,
         }
-        if value is None and (reason := _absent(metric, metrics)):
+        if stopped is not None:
+            entry["absent"] = "the run was stopped early"
+        elif value is None and (reason := _absent(metric, metrics)):
             entry["absent"] = reason
         elif value is None:
             entry["nearest"] = nearest(goal.metric, _short(metrics))
         if isinstance(goal, Limit):
             entry["limit"] = goal.bound
-            if value is not None:
+            if stopped is not None and stopped.misses(goal):
+                del entry["absent"]
+                entry |= {"at_least": stopped.at_least, "met": False}
+                entry["difference"] = stopped.at_least - goal.bound
+                entry["margin"] = margin_of(goal, Interval(1, stopped.at_least, None, None))
+            elif value is not None:
                 entry["met"] = judge.allows(goal, value)
                 entry["difference"] = value - goal.bound
                 entry["margin"] = margin_of(goal, Interval(1, value, None, None))
@@ -119,6 +131,9 @@ class Cell:
     margin: float | None
     #: Number of seeds whose own value is beyond the limit.
     beyond: int
+    #: Number of runs that were stopped early. If there are any, ``value`` has no interval, and is
+    #: the mean of the least values that the runs can have: the mean of complete runs is not less.
+    stopped: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,16 +141,20 @@ class At:
     """Result of the comparison of one point of a sweep with all goals."""
 
     point: int
+    #: Results for all limits; if runs were stopped early, for upper limits only.
     cells: tuple[Cell, ...]
-    #: Means of the measures that should be minimal or maximal, in the order of the goals.
+    #: Means of the measures that should be minimal or maximal, in the order of the goals; empty if
+    #: runs were stopped early.
     best: tuple[Interval, ...]
     #: ``met`` if all limits are met, ``missed`` if one is missed; otherwise ``undecided``.
     state: str
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the means are on the allowed sides of all limits."""
-        return all(judge.allows(cell.limit, cell.value.value) for cell in self.cells)
+        """Whether the means are known and on the allowed sides of all limits."""
+        return all(
+            not cell.stopped and judge.allows(cell.limit, cell.value.value) for cell in self.cells
+        )
 
 
 @dataclass(frozen=True)
@@ -164,14 +183,14 @@ class Outcome:
         """Return the comparisons of the points whose state is ``state``."""
         return [at for at in self.points if at.state == state]
 
-    def states(self, there: Collection[str]) -> dict[tuple[int, str], str]:
-        """Return the state of each limit at each point, by (point, full name of the metric).
+    def cells(self, there: Collection[str]) -> dict[tuple[int, str], Cell]:
+        """Return the result of each limit at each point, by (point, full name of the metric).
 
         ``there`` are the full names of all metrics of the runs, such as
         ``workloads.hadoop.runtime_s.mean``.
         """
         return {
-            (at.point, _full(cell.limit.metric, there)): cell.state
+            (at.point, _full(cell.limit.metric, there)): cell
             for at in self.points
             for cell in at.cells
         }
@@ -194,6 +213,7 @@ class Outcome:
                             "beyond": cell.beyond,
                             "difference": cell.value.value - cell.limit.bound,
                             "margin": cell.margin,
+                            **({"stopped": cell.stopped} if cell.stopped else {}),
                         }
                         for cell in at.cells
                     ],
@@ -216,34 +236,39 @@ def of_sweep(
     baseline: int,
     confidence: float,
     there: Collection[str] = (),
+    stopped: Mapping[int, Mapping[int, Stopped]] | None = None,
 ) -> Outcome:
     """Return the comparison of all points with the goals; ``runs`` has metrics by point and seed.
 
     A point of which no run has all measures is left out. ``baseline`` is the number of a point: if
     several measures should be minimal or maximal, their changes against this point are summed to
     one score. ``there`` are the names of all metrics, if ``runs`` has only the metrics of the
-    goals.
+    goals. ``stopped`` has the runs that were stopped early, by point and seed; they have no metrics
+    in ``runs``.
     """
+    stopped = stopped or {}
     there = {*there} or {name for seeds in runs.values() for run in seeds.values() for name in run}
     absent = {
         measure: _number_of(measure, there) or nearest(measure, _short(there))
         for measure in goals.measures
         if _full(measure, there) not in there
     }
-    if absent:
+    if absent and there:
         return Outcome(goals, (), None, None, (), absent)
     own = {
         point: kept
         for point, seeds in runs.items()
-        if (kept := _with_names(goals.measures, seeds, there))
+        if (kept := _with_names(goals.measures, seeds, there)) or stopped.get(point)
     }
-    points = tuple(_at(goals, point, seeds, confidence) for point, seeds in own.items())
+    points = tuple(
+        _at(goals, point, seeds, confidence, stopped.get(point, {})) for point, seeds in own.items()
+    )
     unmeasured = tuple(point for point, seeds in runs.items() if seeds and point not in own)
     if not goals.best:
         return Outcome(goals, points, None, None, (), {}, unmeasured)
     allowed = {at.point: own[at.point] for at in points if at.is_allowed}
     met = {at.point: own[at.point] for at in points if at.state == MET}
-    base = own.get(baseline) or next(iter(own.values()), {})
+    base = own.get(baseline) or next((seeds for seeds in own.values() if seeds), {})
     best, on_average = (_best(goals.best, each, base) for each in (met, allowed))
     alike = tuple(
         point
@@ -276,17 +301,39 @@ def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, 
     }
 
 
-def _at(goals: Goals, point: int, seeds: Runs, confidence: float) -> At:
+def _at(
+    goals: Goals, point: int, seeds: Runs, confidence: float, stopped: Mapping[int, Stopped]
+) -> At:
     cells = []
-    for limit in goals.limits:
+    for limit in judged_limits(goals.limits, stopped):
         each = [metrics[limit.metric] for metrics in seeds.values()]
-        value = mean_interval(each, confidence)
+        each += least_values(limit, stopped)
+        value = judge.mean(each, len(stopped), confidence)
         judged = judge.judge(limit, value, each, confidence)
-        cells.append(Cell(limit, value, judged.state, margin_of(limit, value), judged.beyond))
+        margin = margin_of(limit, value)
+        cells.append(Cell(limit, value, judged.state, margin, judged.beyond, len(stopped)))
     states = {cell.state for cell in cells}
     state = next((each for each in (MISSED, UNDECIDED) if each in states), MET)
-    best = tuple(_mean(goal.metric, seeds, confidence) for goal in goals.best)
+    best = tuple(_mean(goal.metric, seeds, confidence) for goal in goals.best if not stopped)
     return At(point, tuple(cells), best, state)
+
+
+def judged_limits(limits: Sequence[Limit], stopped: Mapping[int, Stopped]) -> list[Limit]:
+    """Return the limits that a point is compared with.
+
+    If runs were stopped early, these are the upper limits: a least value does not show on which
+    side of a lower limit the value is.
+    """
+    return [limit for limit in limits if not (limit.least and stopped)]
+
+
+def least_values(limit: Limit, stopped: Mapping[int, Stopped]) -> list[float]:
+    """Return the least value of a limit's measure in each run that was stopped early.
+
+    It is 0 in a run that was stopped because of another limit: no measure is negative that can stop
+    a run.
+    """
+    return [run.at_least if run.measure == limit.metric else 0.0 for run in stopped.values()]
 
 
 def _mean(measure: str, seeds: Runs, confidence: float) -> Interval:

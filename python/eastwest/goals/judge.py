@@ -156,6 +156,19 @@ def judge(
     return Judged(state, missed, beyond)
 
 
+def mean(each: Sequence[float], stopped: int, confidence: float) -> Interval:
+    """Return the mean of one value for each seed, with its confidence interval.
+
+    If runs were stopped early (``stopped`` is their number), ``each`` has their least values, and
+    the mean has no interval: the spread of least values near the limit is small, whatever the
+    spread of the values of complete runs. So ``judge`` decides by the median alone. The median
+    needs only the order of the values: a least value beyond the limit shows that the value is, too.
+    """
+    if stopped:
+        return Interval(len(each), math.fsum(each) / len(each), None, None)
+    return mean_interval(each, confidence)
+
+
 def _side(limit: Limit, interval: Interval) -> str | None:
     """Return ``MET`` or ``MISSED`` if a whole interval is on one side of a limit; else None."""
     if interval.low is None or interval.high is None:

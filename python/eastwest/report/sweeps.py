@@ -11,6 +11,7 @@ import numpy as np
 
 from eastwest import units
 from eastwest.errors import InputError
+from eastwest.goals import early
 from eastwest.notes import deadlines
 from eastwest.report import spread
 from eastwest.report.draw import (
@@ -83,7 +84,7 @@ def sweep_page(sweep: SweepResult) -> str:
             *goals.of_sweep(summary, points.names),
             *points.apart(),
             *_sentences(points, found),
-            *map(as_sentence, [*deadlines.of_sweep(sweep), *seeds.of_sweep(sweep)]),
+            *map(as_sentence, _notes(sweep)),
         ],
         charts=charts,
         more=more,
@@ -100,6 +101,11 @@ def sweep_page(sweep: SweepResult) -> str:
         rerun=f"eastwest sweep {shlex.quote(str(sweep.path / 'sweep.toml'))}",
         file=_text(sweep, "sweep.toml"),
     )
+
+
+def _notes(sweep: SweepResult) -> list[str]:
+    stopped = early.of_sweep(sweep.summary)
+    return [*stopped, *deadlines.of_sweep(sweep), *seeds.of_sweep(sweep)]
 
 
 def _text(sweep: SweepResult, name: str) -> str:
@@ -121,7 +127,10 @@ def _counts(points: Points) -> str:
 def _listed(points: Points) -> list[Metric]:
     """Return the metrics in the table: those in ``show`` of the sweep, then others that differ."""
     main, others = _drawn(points)
-    constant = [m for m in points.wanted if m not in main and points.of(m)]
+    bounds = {metric for metric, _ in points.least_values}
+    constant = [
+        m for m in points.wanted if m not in main and (points.of(m) or ".".join(m.path) in bounds)
+    ]
     asked = main if points.wanted else []
     listed = [*asked, *constant, *(m for m in (*main, *others) if m not in asked)]
     return listed[: max(_MOST_COLUMNS, len(asked) + len(constant))]
@@ -380,8 +389,8 @@ def _confidence(points: Points) -> str:
 def _rows(points: Points) -> list[dict[str, Any]]:
     """Return a mapping for each point: number, settings, cells, and whether it is the baseline.
 
-    A cell has, for a metric: mean, mean as text, interval, change against the baseline, and whether
-    this change is clear.
+    A cell has, for a metric: mean (or a lower bound, if runs were stopped early), mean as text,
+    interval, change against the baseline, and whether this change is clear.
     """
     rows = []
     for point in points.numbers:
@@ -389,13 +398,15 @@ def _rows(points: Points) -> list[dict[str, Any]]:
         for metric in _listed(points):
             estimate = points.of(metric).get(point)
             if estimate is None:
-                cells.append(("", "–", "", "", False))
+                bound = points.least_values.get((".".join(metric.path), point))
+                text = "–" if bound is None else f"≥ {metric.write(bound)}"
+                cells.append(("" if bound is None else bound, text, "", "", False))
                 continue
             by = points.compared.get((".".join(metric.path), point))
-            text = change(1 + by.mean) if by and by.mean and point != points.baseline else ""
+            changed = change(1 + by.mean) if by and by.mean and point != points.baseline else ""
             clear = by is not None and by.is_clear
             said = metric.write(estimate.mean), estimate.width(metric)
-            cells.append((estimate.mean, *said, text, clear))
+            cells.append((estimate.mean, *said, changed, clear))
         rows.append(
             {
                 "point": point,

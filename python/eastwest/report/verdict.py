@@ -9,6 +9,7 @@ import polars as pl
 from eastwest import fidelity, notes, units
 from eastwest.deadlock import deadlock
 from eastwest.few_flows import few_flows
+from eastwest.goals import early
 from eastwest.notes import host_cores, no_overlap
 from eastwest.report import energy, words
 from eastwest.results import pick
@@ -30,6 +31,7 @@ _REQUESTS = 0.05
 def verdicts(facts: Facts) -> list[Verdict]:
     """Return verdicts on a result: completeness, speed, losses, bottleneck and idle time."""
     said = [
+        *_stopped(facts),
         *_mode(facts),
         *_rounds(facts),
         *_done(facts),
@@ -49,6 +51,12 @@ def verdicts(facts: Facts) -> list[Verdict]:
     if saved is not None:
         said.append(saved)
     return said or [("look", "No traffic was sent, so there is nothing to judge.")]
+
+
+def _stopped(facts: Facts) -> Iterator[Verdict]:
+    """Yield a verdict on a run that was stopped early because it surely misses a goal."""
+    if note := early.note(facts.result.summary):
+        yield "bad", as_sentence(note)
 
 
 def _mode(facts: Facts) -> Iterator[Verdict]:

@@ -9,21 +9,25 @@ about a point only when all requested seeds of the point are finished.
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest import core, stats
 from eastwest.errors import InputError, did_you_mean, in_one_line
-from eastwest.goals.evaluate import Outcome, of_sweep
-from eastwest.goals.form import Goals, of_scenario
+from eastwest.goals import early, judge
+from eastwest.goals.early import Stopped
+from eastwest.goals.evaluate import Outcome, judged_limits, least_values, of_sweep
+from eastwest.goals.form import Goals, Limit, of_scenario
 from eastwest.mechanisms.load import Recipe
 from eastwest.reader import meant
 from eastwest.results import Result
+from eastwest.run import Source
 from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep.check import check, overrides, source_of
 from eastwest.sweep.estimate import Estimate, Outlook
@@ -32,10 +36,12 @@ from eastwest.sweep.metrics import WARMED, metrics_of, warm_up_file
 from eastwest.sweep.sequential import APART, DECIDED, Adaptive
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.tables import (
+    STOPPED_COLUMNS,
     SWEEP_FORMAT,
     Rows,
     SweepResult,
     comparisons_table,
+    complete_points,
     metric_names,
     points_table,
     runs_by_point,
@@ -56,6 +62,15 @@ ASK_FROM_RUNS = 10_000
 ASK_FROM_S = 8 * 3600.0
 
 
+@dataclass(frozen=True)
+class StoppedRun:
+    """A run that was stopped early: its state, and its rows in the tables of runs and costs."""
+
+    state: Stopped
+    row: dict[str, Any]
+    cost: dict[str, Any]
+
+
 @dataclass
 class Point:
     """Point of a sweep, one combination of settings, with the state of its runs."""
@@ -73,6 +88,8 @@ class Point:
     open: int = 0
     #: Values of the metrics of the adaptive rule, by name and seed.
     watched: dict[str, dict[int, float]] = field(default_factory=dict)
+    #: Runs that were stopped early, by seed.
+    stopped: dict[int, StoppedRun] = field(default_factory=dict)
 
 
 class Driver(Executor[Point]):
@@ -94,6 +111,9 @@ class Driver(Executor[Point]):
     ) -> None:
         source = source_of(spec)
         check(spec, source)
+        self.spec = spec
+        self.goals = _goals_of(spec, source)
+        self.stop = _stops_of(spec, source, self.goals, dask)
         super().__init__(
             source,
             store,
@@ -106,7 +126,6 @@ class Driver(Executor[Point]):
             tables=spec.keep_tables,
             warm_up_ps=spec.warm_up_ps,
         )
-        self.spec = spec
         self.confirm = confirm
         self.announce = announce
         self.say = say
@@ -115,8 +134,9 @@ class Driver(Executor[Point]):
         self.costs = Rows()
         self.failures: list[dict[str, Any]] = []
         self._ripe: deque[Point] = deque()
+        #: Whether the names in ``show`` were compared with the metrics of a run.
+        self._shown = False
         self.outlook = Outlook(store, family(source), self.pool)
-        self.goals = self._read_goals()
         rule = spec.adaptive
         #: Limits that the adaptive rule decides; empty for a rule with a metric.
         self._limits = self.goals.limits if rule is not None and rule.until == DECIDED else ()
@@ -124,7 +144,9 @@ class Driver(Executor[Point]):
         self._waiting: list[Point] = []
         #: Names of the metrics of the adaptive rule: its own, or those of all goals, because the
         #: verdict on a point uses only runs that have them all.
-        self._watched = self.goals.measures if self._limits else []
+        self._watched = self.goals.measures if self._limits or self.stop else []
+        #: Number of runs that were stopped early and then simulated to their end.
+        self._repeated = 0
         if rule is not None and rule.metric:
             self._watched = [rule.metric]
         elif rule is not None and not self._limits:
@@ -193,7 +215,7 @@ class Driver(Executor[Point]):
         plans = [point.plan for point in self.points if point.plan is not None]
         seeds = self.spec.seeds[: self.spec.first_seeds]
         missing = {
-            plan.identity: sum(not self._settled(plan.key(seed)) for seed in seeds)
+            plan.identity: sum(not self._settled(plan.keys(seed)) for seed in seeds)
             for plan in plans
         }
         if not self.outlook.knowledge.runs:
@@ -206,13 +228,13 @@ class Driver(Executor[Point]):
         reused = runs - sum(missing[plan.identity] for plan in plans)
         return self.outlook.estimate(runs, reused, work_s, self.spec.adaptive is not None)
 
-    def _settled(self, key: str) -> bool:
-        """Whether the run with this key is not executed: the store has its result or its failure.
+    def _settled(self, keys: tuple[str, ...]) -> bool:
+        """Whether a run is not executed: the store has its result or its failure.
 
-        With ``retry``, a stored failure does not count.
+        ``keys`` are the keys of the run. With ``retry``, a stored failure does not count.
         """
-        failed = not self.retry and self.store.failure(key) is not None
-        return failed or self.store.folder(key).is_dir()
+        failed = not self.retry and self.store.failure(keys[0]) is not None
+        return failed or any(self.store.folder(key).is_dir() for key in keys)
 
     def _confirmed(self, estimate: Estimate) -> None:
         if not self.confirm(estimate):
@@ -228,7 +250,7 @@ class Driver(Executor[Point]):
             found = plan(self.source, overrides(self.spec, values))
         except core.scenario_error() as error:
             return Point(number, values, None, refused=in_one_line(error))
-        return Point(number, values, found)
+        return Point(number, values, replace(found, stop=self.stop))
 
     def _run_all(self) -> None:
         """Run the first seeds of every point, then further seeds as adaptive rules request them."""
@@ -239,7 +261,9 @@ class Driver(Executor[Point]):
                 self._start_next_seed(point)
         while self.running or self._ripe:
             while self._ripe:
-                self._add_seeds(self._ripe.popleft())
+                point = self._ripe.popleft()
+                if not self._repeat_stopped(point):
+                    self._add_seeds(point)
             for run, event in self.ended():
                 self._end(run, event)
 
@@ -248,21 +272,33 @@ class Driver(Executor[Point]):
         return self.outlook.knowledge.typical_s()
 
     def _start_next_seed(self, point: Point) -> None:
-        """Start the next seed of a point: use its run from the store, or submit it."""
+        """Start the next seed of a point."""
         seed = self.spec.seeds[point.given]
         point.given += 1
         point.open += 1
         if point.plan is None:
             self._fail(point, seed, "", point.refused)
-            return
-        run = Run(point, point.plan, seed)
-        found, earlier = self.known(run.key)
+        else:
+            self._start(Run(point, point.plan, seed))
+
+    def _start(self, run: Run[Point]) -> None:
+        """Use the result of a run from the store, or submit the run."""
+        point, seed = run.place, run.seed
+        found, earlier = self._stored_run(run), self.failure(run.key)
         if found is not None:
-            self._add_run(run, found, reused=run.key not in self.outlook.probed)
+            self._add_run(run, found, reused=found.path.name not in self.outlook.probed)
         elif earlier is not None:
             self._fail(point, seed, run.key, earlier)
         else:
             self.submit(run)
+
+    def _stored_run(self, run: Run[Point]) -> Result | None:
+        """Return the result of a run from the run store: the complete run, or else the stopped run.
+
+        Returns None if the store has neither.
+        """
+        every = map(self.stored, run.plan.keys(run.seed))
+        return next((found for found in every if found is not None), None)
 
     def stored(self, key: str) -> Result | None:
         """Return the result with this key from the run store.
@@ -283,7 +319,7 @@ class Driver(Executor[Point]):
         if event.what != "done":
             self._fail(run.place, run.seed, run.key, event.message)
             return
-        found = self.stored(run.key)
+        found = self._stored_run(run)
         if found is None:
             raise InputError(
                 f"{self.store.folder(run.key)}: the result of a finished run has disappeared from "
@@ -301,20 +337,27 @@ class Driver(Executor[Point]):
         self.reused += reused
         self.made += not reused
         metrics = metrics_of(found, self.spec.warm_up_ps)
-        place = {"point": point.number, "seed": run.seed, "key": run.key}
-        self.rows.add({**place, "digest": str(summary.get("digest", "")), **metrics})
+        place = {"point": point.number, "seed": run.seed, "key": found.path.name}
+        row = {**place, "digest": str(summary.get("digest", "")), **metrics}
         cost = {name: summary.get(name) for name in ("wall_s", "cpu_s", "peak_rss_mb")}
-        hops = summary.get("packet_hops")
-        self.costs.add({**place, **cost, "packet_hops": hops, "reused": reused})
-        if self.done == 1:
-            self._check_show(metrics)
+        cost = {**place, **cost, "packet_hops": summary.get("packet_hops"), "reused": reused}
+        if stopped := Stopped.of(summary):
+            row |= zip(STOPPED_COLUMNS, stopped, strict=True)
+            point.stopped[run.seed] = StoppedRun(stopped, row, cost)
+        else:
+            self.rows.add(row)
+            self.costs.add(cost)
+            if not self._shown:
+                self._shown = True
+                self._check_show(metrics)
         if not reused:
             self.outlook.knowledge.learn(
                 run.plan.identity, summary["wall_s"], summary["peak_rss_mb"]
             )
         for name in self._watched:
             metric = full(name, metrics)
-            if self.done == 1 and metric not in metrics and not self._limits:
+            is_of_rule = self.spec.adaptive is not None and self.spec.adaptive.metric == name
+            if is_of_rule and self.done == 1 and metric not in metrics:
                 hint = meant(name, sorted(metrics))
                 raise InputError(f"seeds.metric: runs have no metric {name!r}; {hint}")
             if metric in metrics:
@@ -342,30 +385,72 @@ class Driver(Executor[Point]):
 
     def _settle(self, point: Point) -> None:
         point.open -= 1
-        if point.open == 0 and point.given == point.target and self.spec.adaptive:
+        is_ripe = point.open == 0 and point.given == point.target
+        if is_ripe and (self.spec.adaptive or point.stopped):
             self._ripe.append(point)
+
+    def _repeat_stopped(self, point: Point) -> bool:
+        """Simulate the stopped runs of a point to their end, unless they decide that it misses.
+
+        Returns whether runs were started. So only points that surely miss a goal have stopped runs.
+        """
+        if not point.stopped or self._is_missed(point):
+            return False
+        stopped, point.stopped = point.stopped, {}
+        self._repeated += len(stopped)
+        for seed, run in stopped.items():
+            self.reused -= run.cost["reused"]
+            self.made -= not run.cost["reused"]
+            point.open += 1
+            if point.plan is not None:
+                self._start(Run(point, replace(point.plan, stop=()), seed))
+        return True
+
+    def _is_missed(self, point: Point) -> bool:
+        """Whether a point with stopped runs surely misses a limit."""
+        level, stopped = self.spec.level, len(point.stopped)
+        return any(
+            judge.judge(limit, judge.mean(each, stopped, level), each, level).state == judge.MISSED
+            for limit, each in self._values(point)
+        )
+
+    def _values(self, point: Point) -> list[tuple[Limit, list[float]]]:
+        """Return (limit, values) for each limit: a value, or least value, of each run of a point.
+
+        Complete runs that lack a measure of the goals are left out.
+        """
+        by_seed = [point.watched.get(name, {}) for name in self._watched]
+        whole = [seed for seed in by_seed[0] if all(seed in each for each in by_seed)]
+        stopped = {seed: run.state for seed, run in point.stopped.items()}
+        return [
+            (
+                limit,
+                [point.watched[limit.metric][seed] for seed in whole]
+                + least_values(limit, stopped),
+            )
+            for limit in judged_limits(self.goals.limits, stopped)
+        ]
 
     def _add_seeds(self, point: Point) -> None:
         """Start the seeds of a point up to its next look, if the adaptive rule asks for more.
 
         A point of which no run has all metrics of the rule gets no more seeds.
         """
-        rule, watched = self.spec.adaptive, point.watched
+        rule = self.spec.adaptive
         if rule is None:
             return
         if rule.until == APART:
             self._add_seeds_until_apart(rule, point)
             return
-        by_seed = [watched.get(name, {}) for name in self._watched]
-        whole = [seed for seed in by_seed[0] if all(seed in each for each in by_seed)]
-        if not whole:
-            return
-        values = {name: [watched[name][seed] for seed in whole] for name in self._watched}
+        given, confidence = point.given, self.spec.confidence
         if rule.metric:
-            more = rule.next_for_mean(values[rule.metric], point.given, self.spec.confidence)
+            values = [*point.watched.get(rule.metric, {}).values()]
+            more = rule.next_for_mean(values, given, confidence) if values else None
         else:
-            limits = [(limit, values[limit.metric]) for limit in self._limits]
-            more = rule.next_for_limits(limits, point.given, self.spec.confidence)
+            limits = self._values(point)
+            measured = all(each for _, each in limits)
+            stopped = len(point.stopped)
+            more = rule.next_for_limits(limits, given, confidence, stopped) if measured else None
         self._extend(point, more or 0)
 
     def _add_seeds_until_apart(self, rule: Adaptive, point: Point) -> None:
@@ -399,8 +484,17 @@ class Driver(Executor[Point]):
 
     # Tables and result of the sweep
 
+    @property
+    def _stopped(self) -> int:
+        """Number of runs that were stopped early."""
+        return sum(len(point.stopped) for point in self.points)
+
     def _write(self, out: Path, wall_s: float, complete: bool) -> SweepResult:
         spec = self.spec
+        for point in self.points:
+            for run in point.stopped.values():
+                self.rows.add(run.row)
+                self.costs.add(run.cost)
         names = [spec.names_of(point.number) for point in self.points]
         settings = setting_columns(
             spec.paths, {p.number: p.values for p in self.points}, [*zip(*names, strict=True)]
@@ -417,7 +511,9 @@ class Driver(Executor[Point]):
         tables = {
             "runs": runs_table(settings, rows),
             "points": points_table(settings, rows, spec.level, outcome),
-            "comparisons": comparisons_table(settings, rows, spec.baseline_point, spec.level),
+            "comparisons": comparisons_table(
+                settings, complete_points(rows), spec.baseline_point, spec.level
+            ),
             "costs": costs,
         }
         return write_folder(out, texts, tables)
@@ -433,13 +529,12 @@ class Driver(Executor[Point]):
         there = metric_names(rows)
         wanted = dict.fromkeys(full(measure, there) for measure in goals.measures)
         runs = runs_by_point(rows, [metric for metric in wanted if metric in there])
-        return of_sweep(goals, runs, spec.baseline_point, spec.level, there)
-
-    def _read_goals(self) -> Goals:
-        """Return the goals of the sweep file; without goals in it, those of the scenario."""
-        if self.spec.goals is not None:
-            return self.spec.goals
-        return of_scenario(self.source, overrides(self.spec, self.spec.at(0)))
+        stopped = {
+            point.number: {seed: run.state for seed, run in point.stopped.items()}
+            for point in self.points
+            if point.stopped
+        }
+        return of_sweep(goals, runs, spec.baseline_point, spec.level, there, stopped)
 
     def _summary(self, wall_s: float, complete: bool, outcome: Outcome | None) -> dict[str, Any]:
         spec, known = self.spec, self.outlook.knowledge
@@ -458,6 +553,7 @@ class Driver(Executor[Point]):
                 "done": self.done,
                 "reused": self.reused,
                 "failed": self.failed,
+                **({"stopped": self._stopped, "repeated": self._repeated} if self.stop else {}),
             },
             "axes": [{"paths": a.paths, "values": a.values, "names": a.names} for a in spec.axes],
             "show": list(spec.show),
@@ -474,3 +570,37 @@ class Driver(Executor[Point]):
             "keep": "tables" if spec.keep_tables else "summary",
             "cost": {"wall_s": wall_s, "jobs": self.pool.size, "peak_rss_mb": known.peak_mb()},
         }
+
+
+def _goals_of(spec: Spec, source: Source) -> Goals:
+    """Return the goals of the sweep file; without goals in it, those of the scenario."""
+    if spec.goals is not None:
+        return spec.goals
+    return of_scenario(source, overrides(spec, spec.at(0)))
+
+
+def _stops_of(spec: Spec, source: Source, goals: Goals, dask: str | None) -> tuple[core.Stop, ...]:
+    """Return the limits that stop runs of the sweep early; empty if the file does not want this.
+
+    Raises ``InputError`` if no goal can stop a run, and for runs on a cluster.
+    """
+    if not spec.stop_when_missed:
+        return ()
+    if dask is not None:
+        raise InputError(
+            f"{early.KEY} is not possible with dask: the workers of a cluster send back complete "
+            f"runs only. Remove {early.KEY}, or run the sweep on this machine"
+        )
+    needed = next(n for n in itertools.count(1) if _median_decides(n, spec.level))
+    if len(spec.seeds) < needed:
+        raise InputError(
+            f"{early.KEY} needs at least {needed} seeds: with fewer, no stopped run can decide "
+            "that a point misses a goal, because its value is unknown"
+        )
+    warmed = WARMED if spec.warm_up_ps else ()
+    return early.stops(goals, source, overrides(spec, spec.at(0)), warmed)
+
+
+def _median_decides(seeds: int, level: float) -> bool:
+    """Whether this number of seeds has an interval of the median with the confidence ``level``."""
+    return stats.percentile_interval([0.0] * seeds, 0.5, level).low is not None

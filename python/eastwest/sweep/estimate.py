@@ -190,7 +190,9 @@ class Outlook:
         Runs that finish are stored as runs of the sweep. The others are stopped, and their times
         are extrapolated.
         """
-        waiting = {n: Task(n, p.overrides, p.identity, seed) for n, p in enumerate(points)}
+        waiting = {
+            n: Task(n, p.overrides, p.identity, seed, stop=p.stop) for n, p in enumerate(points)
+        }
         shares: dict[int, Event] = {}
         for task in waiting.values():
             self._pool.submit(task)
@@ -210,10 +212,7 @@ class Outlook:
             if number in shares and shares[number].share > 0:
                 event = shares[number]
                 self.knowledge.learn(points[number].identity, event.wall_s / event.share)
-        self.probed = {plan.key(seed) for plan in points}
-        for cost in self._store.costs(self._family):
-            if cost["key"] in self.probed:
-                self.knowledge.learn(cost["identity"], cost["wall_s"], cost["peak_rss_mb"])
+        self._learn_probed(points, seed)
         over = len(points) - len(waiting)
         self._basis = f"from a probe of {len(points)} of its points, {over} of them finished"
         if not self.knowledge.runs:
@@ -225,3 +224,11 @@ class Outlook:
                 "this says nothing about the time of a run"
             )
             self._basis = stopped if waiting else "the runs of the probe failed"
+
+    def _learn_probed(self, points: Sequence[Plan], seed: int) -> None:
+        """Learn the costs of the runs of ``points`` with ``seed`` that the probe has finished."""
+        self.probed = {key for plan in points for key in plan.keys(seed)}
+        for plan in points:
+            for found in filter(None, map(self._store.find, plan.keys(seed))):
+                summary = found.summary
+                self.knowledge.learn(plan.identity, summary["wall_s"], summary["peak_rss_mb"])

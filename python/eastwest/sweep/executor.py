@@ -130,14 +130,19 @@ class Executor(Generic[Place]):
         Both are None for a run that the store does not know, and with ``retry`` for a failed run.
         """
         found = self.stored(key)
-        return found, None if self.retry or found is not None else self.store.failure(key)
+        return found, None if found is not None else self.failure(key)
+
+    def failure(self, key: str) -> str | None:
+        """Return the error message of a failed run in the store; None with ``retry``."""
+        return None if self.retry else self.store.failure(key)
 
     def submit(self, run: Run[Place]) -> None:
         """Add a run to the queue of the pool and to ``running``."""
         self.running[self._next] = run
         plan = run.plan
         source = None if plan.source is self.source else plan.source
-        self.pool.submit(Task(self._next, plan.overrides, plan.identity, run.seed, source))
+        task = Task(self._next, plan.overrides, plan.identity, run.seed, source, plan.stop)
+        self.pool.submit(task)
         self._next += 1
 
     def ended(self) -> Iterator[tuple[Run[Place], Event]]:

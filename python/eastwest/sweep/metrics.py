@@ -66,8 +66,11 @@ def warm_up_file(warm_up_ps: int) -> str:
 def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
     """Return all metrics of a run by name, from its summary.
 
-    Statistics of no values, and numbers of packets in approximate modes, are not metrics.
+    Statistics of no values, and numbers of packets in approximate modes, are not metrics. A run
+    that was stopped early has no metrics.
     """
+    if "stopped_early" in summary:
+        return {}
     whole = dict(scalars(summary))
     left_out = fidelity.OF_PACKETS if fidelity.is_approximate(summary) else frozenset()
     whole = {
@@ -84,7 +87,7 @@ def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
 def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
     """Return all metrics of a run by path; metrics of the keys ``WARMED`` exclude the warm-up."""
     whole = metrics_in(result.summary)
-    if warm_up_ps == 0:
+    if warm_up_ps == 0 or "stopped_early" in result.summary:
         return whole
     path = result.path / warm_up_file(warm_up_ps)
     if path.is_file():

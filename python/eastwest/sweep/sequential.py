@@ -93,16 +93,21 @@ class Adaptive:
         return self._look_from(given + max(1, missing), given)
 
     def next_for_limits(
-        self, limits: Sequence[tuple[Limit, Sequence[float]]], given: int, confidence: float
+        self,
+        limits: Sequence[tuple[Limit, Sequence[float]]],
+        given: int,
+        confidence: float,
+        stopped: int = 0,
     ) -> int | None:
         """Return the number of seeds of the next look; None if the limits are decided.
 
         ``limits`` has each limit and the values of its metric, one for each finished run of the
-        ``given`` seeds. A point that surely misses one limit is decided.
+        ``given`` seeds; for a run that was stopped early (``stopped`` is the number of such runs),
+        it is the least value. A point that surely misses one limit is decided.
         """
         level = self.level(confidence)
         states = {
-            judge.judge(limit, stats.mean_interval(values, level), values, level).state
+            judge.judge(limit, judge.mean(values, stopped, level), values, level).state
             for limit, values in limits
         }
         if judge.MISSED in states or judge.UNDECIDED not in states:

@@ -17,6 +17,7 @@ from eastwest import shipped
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError, nearest
 from eastwest.goals import form
+from eastwest.goals.early import KEY
 from eastwest.reader import Table, flat, listed, read_file
 from eastwest.stats import CONFIDENCE
 from eastwest.sweep.axes import KEYS as AXIS_KEYS
@@ -42,7 +43,7 @@ _MOST_LISTED = 12
 
 _KEYS = (
     "sweep", "name", "scenario", "set", "axis", "sample", "seeds", "warm_up", "keep", "baseline",
-    "confidence", "show", "goal",
+    "confidence", "show", "goal", KEY,
 )  # fmt: skip
 _SAMPLE_KEYS = ("kind", "count", "seed")
 _SEEDS_KEYS = ("first", "count", "metric", "half_width", "until", "at_least", "at_most")
@@ -79,6 +80,8 @@ class Spec:
     show: tuple[str, ...] = ()
     #: Goals that replace the goals of the scenario; None: the goals of the scenario are used.
     goals: form.Goals | None = None
+    #: Whether a run stops as soon as it surely misses a goal.
+    stop_when_missed: bool = False
 
     @property
     def paths(self) -> list[str]:
@@ -257,6 +260,7 @@ def _spec(table: Table, base_dir: Path, stem: str, text: str) -> Spec:
         confidence=confidence_of(table),
         show=tuple(dict.fromkeys(table.texts("show", (), wanted, _MOST_SHOWN))),
         goals=_goals(table),
+        stop_when_missed=_stop_when_missed(table, adaptive),
     )
     _check_baseline(table, spec, named)
     _check_show(table, spec.show)
@@ -292,6 +296,19 @@ def _goals(table: Table) -> form.Goals | None:
     goals, problems = form.read(table.get("goal"))
     table.add(problems)
     return goals
+
+
+def _stop_when_missed(table: Table, adaptive: Adaptive | None) -> bool:
+    """Return whether runs stop early; add a problem if a rule for seeds needs complete runs."""
+    wanted = table.boolean(KEY, default=False)
+    if wanted and adaptive is not None and adaptive.until != DECIDED:
+        message = (
+            "is not allowed together with a rule of [seeds] that needs an interval (half_width, or "
+            f'until = "{APART}"): runs that stop early have no values for it. Use until = '
+            f'"{DECIDED}", or a number of seeds'
+        )
+        table.wrong(KEY, wanted, message)
+    return wanted
 
 
 def _warm_up(table: Table) -> int:

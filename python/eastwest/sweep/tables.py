@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 #: Version of the layout of a sweep's folder: ``format`` in ``summary.json``.
 SWEEP_FORMAT = 1
 #: Columns of ``runs.parquet`` that are neither metrics nor settings of axes.
-RUN_COLUMNS = ("point", "seed", "key", "digest")
+RUN_COLUMNS = ("point", "seed", "key", "digest", "stopped_s", "stopped_by", "at_least")
+#: Columns of runs that were stopped early, in the order of the fields of ``goals.early.Stopped``;
+#: absent if no run was stopped.
+STOPPED_COLUMNS = RUN_COLUMNS[-3:]
 #: Column with the names of the points on the first axis with names; the columns of further axes
 #: with names are ``case_2``, ``case_3`` and so on.
 CASE = "case"
@@ -144,7 +147,8 @@ class SweepResult:
 
         Columns are ``point`` (number), a column per setting, ``metric``, ``n`` (seeds), ``mean``
         with its interval ``low`` to ``high``, ``sd``, ``median`` with ``median_low`` and
-        ``median_high``, and ``goal`` (``met``, ``missed``, ``undecided``; null without a limit).
+        ``median_high``, and ``goal`` (``met``, ``missed``, ``undecided``; null without a limit). If
+        runs were stopped early, there is the column ``at_least``.
         """
         return kept.read_table(self.path, "points")
 
@@ -313,6 +317,19 @@ def metric_names(rows: pl.DataFrame) -> list[str]:
     return sorted(name for name in rows.columns if name not in RUN_COLUMNS)
 
 
+def complete_points(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the points of which no run was stopped early; ``rows`` has all runs.
+
+    The complete runs of another point are no sample of its runs: runs that miss a goal are absent.
+    """
+    import polars as pl  # noqa: PLC0415  large
+
+    column = STOPPED_COLUMNS[0]
+    if column not in rows.columns:
+        return rows
+    return rows.filter(pl.col(column).is_null().all().over("point"))
+
+
 def runs_by_point(
     rows: pl.DataFrame, metrics: Sequence[str]
 ) -> dict[int, dict[int, dict[str, float]]]:
@@ -337,6 +354,9 @@ def points_table(
     ``settings`` has one row per point, ``rows`` one row per run; intervals have the level
     ``confidence``. The column ``goal`` says whether the point meets the limit of the metric in
     ``outcome``: ``met``, ``missed`` or ``undecided``; it is null for metrics without a limit.
+
+    If runs of a point were stopped early, the point has rows only for metrics with a limit; they
+    have no means, and the column ``at_least`` has a value that the mean is not below.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -345,24 +365,37 @@ def points_table(
         "low": pl.Float64, "high": pl.Float64, "sd": pl.Float64, "median": pl.Float64,
         "median_low": pl.Float64, "median_high": pl.Float64, "goal": pl.String,
     }  # fmt: skip
+    stopped = STOPPED_COLUMNS[0] in rows.columns
+    if stopped:
+        schema["at_least"] = pl.Float64
     found: dict[str, list[Any]] = {name: [] for name in schema}
     metrics = metric_names(rows)
-    states = {} if outcome is None else outcome.states(metrics)
-    for point, part in _parts(rows):
+    results = {} if outcome is None else outcome.cells(metrics)
+    for point, part in _parts(complete_points(rows)):
         for metric in metrics:
             values = [value for value in part[metric] if value is not None]
             if not values:
                 continue
             mean = mean_interval(values, confidence)
             median = percentile_interval(values, 0.5, confidence)
+            result = results.get((point, metric))
             row = (
                 point, metric, mean.n, mean.value, mean.low, mean.high,
                 standard_deviation(values), median.value, median.low, median.high,
-                states.get((point, metric)),
+                None if result is None else result.state,
             )  # fmt: skip
-            for name, value in zip(schema, row, strict=True):
+            for name, value in zip(schema, [*row, *([None] * stopped)], strict=True):
                 found[name].append(value)
-    return _with_settings(settings, pl.DataFrame(found, schema=schema))
+    for (point, metric), cell in results.items():
+        if cell.stopped:
+            known = {
+                "point": point, "metric": metric, "n": cell.value.n, "goal": cell.state,
+                "at_least": cell.value.value,
+            }  # fmt: skip
+            for name, column in found.items():
+                column.append(known.get(name))
+    table = pl.DataFrame(found, schema=schema).sort("point", maintain_order=True)
+    return _with_settings(settings, table)
 
 
 def comparisons_table(

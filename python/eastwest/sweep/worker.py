@@ -60,6 +60,8 @@ class Task:
     seed: int
     #: Scenario of the run; None: the scenario of the sweep.
     source: Source | None = None
+    #: Limits that stop the run early.
+    stop: tuple[core.Stop, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
     ``tell`` is called with ``progress`` events. The last event is ``done``, ``failed`` or
     ``world``.
     """
-    plan = Plan(task.source or setup.source, task.overrides, task.identity, setup.family)
+    source = task.source or setup.source
+    plan = Plan(source, task.overrides, task.identity, setup.family, stop=task.stop)
     extra = {}
     if setup.warm_up_ps:
         extra[warm_up_file(setup.warm_up_ps)] = lambda raw: warm_up_bytes(raw, setup.warm_up_ps)

@@ -198,11 +198,16 @@ def compare(first: Evidence, second: Evidence) -> Difference:
 
 
 def is_whole(evidence: Evidence) -> bool:
-    """Whether a run ended because its work was done, not by its time limit or a deadlock."""
+    """Whether a run ended because its work was done.
+
+    Its time limit, a goal or a deadlock can end a run earlier.
+    """
     summary = evidence.result.summary
     duration_s = evidence.time_setting("duration")
     ended_s = pick(summary, "simulated_s") or 0.0
-    if deadlock(summary) or (duration_s is not None and ended_s >= duration_s):
+    if "stopped_early" in summary or deadlock(summary):
+        return False
+    if duration_s is not None and ended_s >= duration_s:
         return False
     return pick(summary, "flows", "completed") == pick(summary, "flows", "count")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eastwest.goals import evaluate, form
+from eastwest.goals import early, evaluate, form
 from eastwest.goals.judge import MET, MISSED, UNDECIDED
 from eastwest.results import Result, pick
 from eastwest.sweep import words
@@ -88,7 +88,10 @@ def line(entry: Mapping[str, Any]) -> str:
 
 def outcome(entry: Mapping[str, Any]) -> str:
     """Return whether a goal of a run is met, and with which value: ``met with 0.9 ms, 10 % …``."""
-    value = pick(entry, "value")
+    value, at_least = pick(entry, "value"), pick(entry, "at_least")
+    if at_least is not None:
+        text = f"{write(str(entry.get('metric')), at_least)}, at least {_distance(entry)}"
+        return f"missed with at least {text}; the run was stopped early"
     if value is None and (absent := entry.get("absent")):
         return f"not measured: {shown(absent, 200)}"
     if value is None:
@@ -132,9 +135,7 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
         return []
     wanted = {str(e.get("measure")): str(e["goal"]) for e in given}
     goals = form.read(wanted)[0]
-    every = [
-        {e["measure"]: e for e in evaluate.of_run(goals, metrics_in(r.summary))} for r in results
-    ]
+    every = [{e["measure"]: e for e in _outcomes(goals, r)} for r in results]
     said = []
     for limit in goals.limits:
         found = [(name, own[limit.metric]) for name, own in zip(names, every, strict=True)]
@@ -167,13 +168,18 @@ def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapp
     """Return for each goal of two runs a pair: its outcome in the first and in the second run."""
     given = [e for result in (first, second) for e in entries(result.summary)]
     wanted = dict.fromkeys((str(e.get("measure")), str(e["goal"])) for e in given)
-    metrics = [metrics_in(result.summary) for result in (first, second)]
     pairs: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
     for measure, goal in wanted:
         read = form.read({measure: goal})[0]
-        before, after = (evaluate.of_run(read, own) for own in metrics)
+        before, after = (_outcomes(read, result) for result in (first, second))
         pairs += zip(before, after, strict=True)
     return pairs
+
+
+def _outcomes(goals: form.Goals, result: Result) -> list[dict[str, Any]]:
+    """Return the outcome of each goal in a run."""
+    stopped = early.Stopped.of(result.summary)
+    return evaluate.of_run(goals, metrics_in(result.summary), stopped)
 
 
 def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
@@ -183,7 +189,7 @@ def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
     """
     for met, said in ((True, "met by"), (False, "missed by"), (None, "is not measured in")):
         named = [
-            (name, _share(entry) if entry["margin"] is not None else "")
+            (name, _share(entry, "at_least") if entry["margin"] is not None else "")
             for name, entry in found
             if entry["met"] is met
         ]
@@ -250,7 +256,10 @@ def _state(point: Mapping[str, Any]) -> str:
         return ""
     margin = cell["margin"]
     said = str(point["state"])
-    said = said if margin is None else f"{said}, {_share(cell)} the limit"
+    if cell.get("stopped") and cell["difference"] <= 0:
+        said += ", mean unknown because runs were stopped early"
+    elif margin is not None:
+        said += f", {_share(cell)} the limit"
     return "; ".join([said, *_beyond(cell)])
 
 
@@ -268,10 +277,18 @@ def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(int(beyond))} of {plural(int(seeds), 'seed')} {miss} it"
 
 
-def _share(cell: Mapping[str, Any]) -> str:
-    """Return the distance of a value from its limit: ``18 % below`` or ``18 % above``."""
+def _share(cell: Mapping[str, Any], least: str = "stopped") -> str:
+    """Return the distance of a value from its limit: ``18 % below`` or ``18 % above``.
+
+    If the value is a least value, because ``cell`` has the key ``least``, the distance is the least
+    distance: ``at least 18 % above``.
+    """
     side = "above" if cell["difference"] > 0 else "below"
-    return f"{percent(abs(_rounded(cell['margin'])))} {side}"
+    return f"{_at_least(cell, least)}{percent(abs(_rounded(cell['margin'])))} {side}"
+
+
+def _at_least(cell: Mapping[str, Any], least: str = "stopped") -> str:
+    return "at least " if cell.get(least) else ""
 
 
 def _rounded(share: float) -> float:
@@ -352,9 +369,11 @@ def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
     said = name(point["point"])
     if cell is None:
         return said
-    if cell["margin"] is None:
+    if cell.get("stopped") and cell["difference"] <= 0:
+        distance = "mean unknown"
+    elif cell["margin"] is None:
         side = "above" if cell["difference"] > 0 else "below"
-        distance = f"{write(cell['metric'], abs(cell['difference']))} {side}"
+        distance = f"{_at_least(cell)}{write(cell['metric'], abs(cell['difference']))} {side}"
     else:
         distance = _share(cell)
     return f"{said} ({', '.join([distance, *_beyond(cell)])})"

@@ -107,11 +107,15 @@ def factors(result: SweepResult) -> dict[tuple[int, str], str]:
 def value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> str:
     """Return a mean with its confidence interval: ``1.2 ms ± 3 %``; or with the text ``factor``.
 
+    If runs of the point were stopped early, the text is a lower bound of the mean: ``≥ 1 ms``.
+
     ``row`` has ``mean``, ``low`` and ``high`` of a metric at a point; ``show`` formats a number. If
     the interval reaches to 0 or below, its upper end is shown: ``1.2 ms (≤ 3 ms)``.
     """
     if row is None:
         return "–"
+    if row["mean"] is None:  # runs were stopped early
+        return f"≥ {show(row['at_least'])}"
     if factor is not None:
         return f"{show(row['mean'])}  {factor}"
     if row["low"] is None or not row["mean"]:

@@ -281,6 +281,19 @@ class Points:
         }
 
     @cached_property
+    def least_values(self) -> dict[tuple[str, int], float]:
+        """Lower bounds of means by (metric name, point number), where runs were stopped early.
+
+        They are in the unit that ``Metric.write`` needs.
+        """
+        if "at_least" not in self.table.columns:
+            return {}
+        known = KNOWN | {".".join(metric.path): metric for metric in self.wanted}
+        rows = self.table.drop_nulls("at_least").filter(pl.col("metric").is_in([*known]))
+        found = rows.select("metric", "point", "at_least").iter_rows()
+        return {(metric, point): value * known[metric].factor for metric, point, value in found}
+
+    @cached_property
     def _empty(self) -> set[tuple[int, str]]:
         """(point number, metric) where the number of jobs, rounds, flows or packets is always 0."""
         zero = self.table.filter(

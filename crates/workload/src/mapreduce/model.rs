@@ -67,6 +67,11 @@ impl MapReduce {
         (u64::from(self.control.done), self.nodes.cx.config.jobs.len() as u64)
     }
 
+    /// Yields the time of submission of each job, in the order of their numbers.
+    pub fn submissions(&self) -> impl Iterator<Item = Time> + '_ {
+        self.nodes.cx.config.jobs.iter().map(|job| job.submit)
+    }
+
     /// Handles an event and appends the actions that follow from it to `out`. Events with equal
     /// times must be passed in the order in which the simulation executes them.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {

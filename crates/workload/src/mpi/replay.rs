@@ -103,6 +103,11 @@ impl Mpi {
         self.config.frame.is_some()
     }
 
+    /// Returns the number of ranks of the program.
+    pub fn ranks(&self) -> u32 {
+        self.config.program.ranks()
+    }
+
     /// Returns the number of executed records and the number of records of all ranks; the second is
     /// 0 if unknown.
     pub fn progress(&self) -> (u64, u64) {
