@@ -1,12 +1,14 @@
 #!/bin/sh
 # Instructions per packet-hop of short runs, against the newest entry of each in benches/instructions.txt.
 # Counts do not depend on the machine's load, so that a slower commit shows in CI.
+# Two further counts: S1x10-8-parts divides S1x10 into eight parts, which one thread simulates in turn,
+# and S1x10-misses counts cache lines that a core with 32 KB and 512 KB of caches fetches, not instructions.
 #
 #   benches/instructions.sh [-l PERCENT] [-f FILE] [CASE...]
 #
 # A rise above PERCENT (default: 5) in any case fails. Where it has a reason, append an entry with the
 # new number and a note:
-#   <case> <instructions per hop> # <yyyy-mm-dd> <rustc version>: <what has changed and why it is worth it>
+#   <case> <number per hop> # <yyyy-mm-dd> <rustc version>: <what has changed and why it is worth it>
 # Exit codes: 0 within the limit, 1 above, 2 the file or a run is not as expected, 3 Valgrind is missing.
 cd "$(dirname "$0")/.." || exit 2
 entries=benches/instructions.txt
@@ -31,7 +33,7 @@ if ! grep -q . "$entries" || grep -Evn "$form" "$entries"; then
     exit 2
 fi
 
-cargo build --quiet --release --locked -p eastwest-sim --example s1 --example modes || exit 2
+cargo build --quiet --release --locked -p eastwest-sim --example s1 --example modes --example parts || exit 2
 programs=${CARGO_TARGET_DIR:-target}/release/examples
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
@@ -48,6 +50,11 @@ run() {
     case $1 in
         S1) count s1 short ;;
         S1x10) count s1 short x10 ;;
+        S1x10-8-parts)
+            count parts python/eastwest/scenarios/s1x10.toml 8 'workload.bulk.bytes=40 KB' &&
+                ! grep 'one thread, since' "$scratch/output" >&2 || return 2
+            ;;
+        S1x10-misses) count s1 short x10 ;;
         S1-linux) count modes python/eastwest/scenarios/s1-linux.toml packet 'workload.bulk.bytes=200 KB' ;;
         PFC+QCN) count s1 short pfc qcn ;;
         RED) count s1 short red ;;
@@ -59,10 +66,14 @@ run() {
     esac
 }
 
+# The parts are simulated in turn, whatever the clock says.
+export PACE=alone
+
 count() {
     program=$programs/$1
     shift
-    valgrind --tool=callgrind --callgrind-out-file="$scratch/profile" "$program" "$@" \
+    # shellcheck disable=SC2086 # several words
+    valgrind --tool=callgrind $caches --callgrind-out-file="$scratch/profile" "$program" "$@" \
         >"$scratch/output" 2>"$scratch/errors" || {
         cat "$scratch/output" "$scratch/errors" >&2
         return 2
@@ -74,17 +85,28 @@ passed=0
 failed=0
 for name; do
     expected=$(awk -v name="$name" '$1 == name { n = $2 } END { print n }' "$entries")
+    case $name in
+        *-misses)
+            unit="missed cache lines" && columns=" ILmr DLmr DLmw "
+            caches="--cache-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=524288,8,64"
+            ;;
+        *) unit=instructions && columns=" Ir " && caches= ;;
+    esac
     run "$name" || exit 2
-    instructions=$(awk '$1 == "totals:" { print $2 }' "$scratch/profile")
+    counted=$(awk -v columns="$columns" '
+        $1 == "events:" { for (i = 2; i <= NF; i++) wanted[i] = index(columns, " " $i " ") }
+        $1 == "totals:" { for (i = 2; i <= NF; i++) if (wanted[i]) n += $i; printf "%.0f", n }
+        ' "$scratch/profile")
     hops=$(sed -nE 's/^hops ([0-9]+) .*/\1/p; s/^ *"packet_hops": ([0-9]+),?$/\1/p' "$scratch/output")
-    awk -v name="$name" -v instructions="$instructions" -v hops="$hops" -v expected="$expected" \
-        -v limit="$limit" 'BEGIN {
-        if (!(instructions > 0 && hops > 0)) {
-            print name ": no instructions or packet-hops counted" > "/dev/stderr"
+    awk -v name="$name" -v counted="$counted" -v hops="$hops" -v expected="$expected" \
+        -v limit="$limit" -v unit="$unit" 'BEGIN {
+        if (!(counted > 0 && hops > 0)) {
+            print name ": no " unit " or packet-hops counted" > "/dev/stderr"
             exit 2
         }
-        measured = instructions / hops
-        printf "%-10s %.1f instructions per hop (%d over %d hops)", name, measured, instructions, hops
+        measured = counted / hops
+        digits = measured < 100 ? 2 : 1
+        printf "%-10s %.*f %s per hop (%.0f over %.0f hops)", name, digits, measured, unit, counted, hops
         if (!(expected > 0)) {
             print ", no entry yet"
             exit 0

@@ -29,12 +29,11 @@ use crate::taps::Taps;
 use crate::topology::{CableConfig, Graph, Topology, reverse};
 use eastwest_engine::interrupt;
 use eastwest_engine::memory;
-use eastwest_engine::order::Key;
+use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_engine::tournament::Tournament;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, SackBlocks, Span, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Number of links from which on data is prefetched; with fewer links, the data of an event is in
@@ -472,9 +471,10 @@ impl Fabric {
     /// the events of all parts of a partitioned fabric.
     #[cold]
     fn set_during(&mut self, now: Time, link: u32, before: u32) {
-        let during = self.event_at(now, if before == link { reverse(link) } else { before });
+        let ingress = if before == link { reverse(link) } else { before };
+        let number = self.links[ingress as usize].counters.packets.saturating_sub(1);
         if let Some(partition) = &mut self.partition {
-            partition.during = during;
+            partition.during = (Key::new(now, Class::Arrival), ingress, number);
         }
     }
 
@@ -497,7 +497,7 @@ impl Fabric {
         let order = match &self.partition {
             None => ((Key::NEVER, 0), 0),
             Some(_) if cause == Cause::Sojourn => Lost::order_at_dequeue(at, link),
-            Some(partition) => partition.other.unwrap_or(partition.during),
+            Some(partition) => partition.order_of_drop(),
         };
         Lost { at, link, cause, dst: self.host_of(handle.dst()), order, packet }
     }
@@ -841,12 +841,13 @@ impl Fabric {
         let routing = self.faults.whole.as_ref().unwrap_or(&self.routing);
         let route = routing.flow_hash(from, to, 0);
         let up = &self.links[self.up[from.0 as usize] as usize];
-        let mut at = BTreeMap::from([(up.to, Pace::default().over(up, &train, false))]);
+        // Nodes that are equally many hops away, in order of their numbers.
+        let mut at = vec![(up.to, Pace::default().over(up, &train, false))];
+        let mut next: Vec<(u32, Pace)> = Vec::new();
         loop {
             // All shortest paths have equally many hops, so that all reach the host in the same
             // step of this loop.
-            let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
-            for (node, mut pace) in at {
+            for (node, mut pace) in at.drain(..) {
                 let mut links = routing.links_from(node - self.graph.hosts, route, to);
                 if links.len() > 1 && routing.deals() {
                     pace = pace.dealt();
@@ -857,13 +858,16 @@ impl Fabric {
                 for &link in links {
                     let l = &self.links[link as usize];
                     let pace = pace.over(l, &train, l.to < self.graph.hosts);
-                    next.entry(l.to).and_modify(|p| *p = p.or(pace)).or_insert(pace);
+                    match next.binary_search_by_key(&l.to, |&(node, _)| node) {
+                        Ok(found) => next[found].1 = next[found].1.or(pace),
+                        Err(place) => next.insert(place, (l.to, pace)),
+                    }
                 }
             }
-            if let Some(pace) = next.get(&to.0) {
-                return pace.arrival();
+            if let Ok(found) = next.binary_search_by_key(&to.0, |&(node, _)| node) {
+                return next[found].1.arrival();
             }
-            at = next;
+            std::mem::swap(&mut at, &mut next);
         }
     }
 }

@@ -540,7 +540,6 @@ impl Link {
     /// Returns the input of the queue discipline for an arriving packet. `backlog` is the queue of
     /// the port before the packet, and `clear_at` the time at which the port will have sent all
     /// earlier packets.
-    #[inline]
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
@@ -573,14 +572,19 @@ impl Link {
         clear_at: Time,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let arrival = self.arrival(now, handle, backlog, clear_at, pool);
+        let ip_len = u32::from(handle.ip_len());
+        let (send_time, handle) = (self.send_time(ip_len), *handle);
+        let arrival = || {
+            let packet = pool.get(handle.slot());
+            Arrival { now, ip_len, send_time, backlog, clear_at, packet, handle, pool }
+        };
         let verdict = match &mut self.queue {
             // RED decides about every packet and reads few of its properties. Tested first, it needs
             // neither the other properties nor a jump table.
-            Queue::Red(red) => red.at_enqueue(&arrival),
-            queue => queue.at_enqueue(&arrival),
+            Queue::Red(red) => red.at_enqueue(&arrival()),
+            queue => queue.at_enqueue(&arrival()),
         };
-        self.carry_out_verdict(now, handle, verdict, pool)
+        self.carry_out_verdict(now, &handle, verdict, pool)
     }
 
     /// Marks an arriving packet if the discipline has decided so. Returns the cause if the packet is

@@ -135,6 +135,9 @@ pub struct Partition {
     pub(crate) inside: Vec<bool>,
     /// Ports to other parts that decide about a packet when its transmission starts.
     pub(crate) late: Vec<LatePort>,
+    /// Memory for the links whose ports are not at rest in a hand-over; empty between hand-overs.
+    #[serde(skip)]
+    pub(crate) active: Vec<u32>,
     /// Simulated time until which packets were last handed over to other parts at these ports.
     pub(crate) handed_until: Time,
     /// Simulated time at which one of these ports next starts a transmission without an event, or a
@@ -169,8 +172,10 @@ pub struct Partition {
     /// Position, in the order of all events, of the timer or workload event that is being executed;
     /// `None` during other events.
     pub other: Option<EventOrder>,
-    /// Position, in the order of all events, of the event in which a packet is being dropped.
-    pub(crate) during: EventOrder,
+    /// Event of a link in which a packet may be dropped: its key, the link, and the number of packets
+    /// that the link has delivered before. Its position in the order of all events is computed only
+    /// for a drop ([`Partition::order_of_drop`]).
+    pub(crate) during: (Key, u32, u64),
     pub(crate) order: Order,
 }
 
@@ -188,6 +193,7 @@ impl Partition {
             watches: Vec::new(),
             inside: Vec::new(),
             late: Vec::new(),
+            active: Vec::new(),
             handed_until: Time::ZERO,
             next_hand_over: Time::NEVER,
             foreign: 0,
@@ -199,7 +205,7 @@ impl Partition {
             checks: Vec::new(),
             kept: 0,
             other: None,
-            during: ((Key::NEVER, 0), 0),
+            during: (Key::NEVER, 0, 0),
             order,
         }
     }
@@ -227,6 +233,13 @@ impl Partition {
             CORE => self.part_of[to as usize],
             part => part,
         }
+    }
+
+    /// Returns the position, in the order of all events, of the event in which a packet is being
+    /// dropped.
+    pub(crate) fn order_of_drop(&self) -> EventOrder {
+        let (key, link, number) = self.during;
+        self.other.unwrap_or_else(|| (self.order.of((key, link)), within_link(number, 0)))
     }
 
     /// Returns the number of the part in which a packet to host `dst` arrives at node `to`.

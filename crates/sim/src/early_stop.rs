@@ -27,10 +27,10 @@ use eastwest_workload::Workload;
 use serde_json::Value;
 
 /// Least and largest number of events between two checks of a run in packet mode.
-const PACKET_INTERVAL: (u64, u64) = (1 << 12, 1 << 16);
+const PACKET_INTERVAL: (u64, u64) = (1 << 12, 1 << 20);
 /// Least and largest number of events between two checks of a run in flow mode, whose events take
 /// longer.
-const FLOW_INTERVAL: (u64, u64) = (1 << 6, 1 << 10);
+const FLOW_INTERVAL: (u64, u64) = (1 << 6, 1 << 14);
 /// Between these limits, the number of events between two checks is this part of all events so far,
 /// so that a short run stops soon and a long run has few checks.
 const PART_OF_RUN: u64 = 16;

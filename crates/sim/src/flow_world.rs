@@ -26,7 +26,7 @@ use eastwest_workload::{Action, Event};
 /// is small because one event may change the rates of all flows.
 const EVENTS_PER_CHECK: u64 = 1 << 4;
 /// Minimum simulated time between two computations of the rates of flows: about one round trip.
-const LEAST_PACE: Span = Span::from_us(20);
+pub(crate) const LEAST_PACE: Span = Span::from_us(20);
 /// Additional simulated time between two computations of rates, for each flow and host:
 /// computations take longer with many flows in a large fabric.
 const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
@@ -80,7 +80,7 @@ pub(crate) fn port(config: &FabricConfig, cable: CableConfig, ends: (bool, bool)
 }
 
 /// Returns the ports of a fabric, one for each link, for the fluid network.
-fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSpec> {
+pub(crate) fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSpec> {
     let hosts = network.fabric.graph.hosts;
     let links = network.fabric.links.iter();
     links.map(|l| port(config, l.cable, (l.from < hosts, l.to < hosts))).collect()

@@ -218,7 +218,7 @@ fn spread(mut values: Vec<f64>) -> Value {
     if values.is_empty() {
         return json!({});
     }
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     let at =
         |q: f64| values[((q * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1];
     let mean = values.iter().sum::<f64>() / values.len() as f64;

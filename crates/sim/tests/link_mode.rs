@@ -66,7 +66,7 @@ fn a_single_flow_takes_as_long_as_with_packets() {
 
 #[test]
 fn percentiles_are_near_those_of_packets_and_do_not_depend_on_threads() {
-    let text = |fidelity| fabric(4, 4, fidelity) + &poisson(2000);
+    let text = |fidelity| fabric(4, 3, fidelity) + &poisson(2000);
     let [packet, links] = ["packet", "links"].map(|f| results(&text(f)).summary);
     for (q, most) in [("p50", 0.25), ("p99", 0.15), ("mean", 0.2)] {
         let of = |s: &serde_json::Value| s["flows"]["fct_us"][q].as_f64().expect("a time");

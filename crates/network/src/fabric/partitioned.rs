@@ -276,21 +276,29 @@ impl Fabric {
         };
         let mut late = std::mem::take(&mut partition.late);
         let checks = std::mem::take(&mut partition.checks);
-        let checked = checks.iter().map(|check| check.0);
-        for link in late.iter().map(|port| port.link).chain(checked.clone()) {
+        // Most ports are at rest in the steps at the end of a run, which follow each event.
+        let mut active = std::mem::take(&mut partition.active);
+        let at_work = |link: &u32| !self.links[*link as usize].is_at_rest();
+        active.extend(late.iter().map(|port| port.link).filter(at_work));
+        active.extend(checks.iter().map(|check| check.0));
+        for &link in &active {
             self.links[link as usize].depart_until(until, &mut self.pool);
             if self.links[link as usize].has_deferred_drops() {
                 self.record_deferred_drops(link);
             }
         }
         let Some(mut partition) = self.partition.take() else { return };
+        // A departure at one port can send a PAUSE frame on a link at rest.
+        let has_dcb = self.has_dcb();
         for port in &mut late {
-            self.hand_over_from(port, until, &mut partition);
+            if has_dcb || !self.links[port.link as usize].is_at_rest() {
+                self.hand_over_from(port, until, &mut partition);
+            }
         }
-        let links = late.iter().map(|port| port.link).chain(checked);
-        let starts = links.map(|link| self.links[link as usize].next_start_after(until));
+        let starts = active.iter().map(|&link| self.links[link as usize].next_start_after(until));
         partition.next_hand_over = starts.min().unwrap_or(Time::NEVER);
-        (partition.late, partition.checks) = (late, checks);
+        active.clear();
+        (partition.late, partition.checks, partition.active) = (late, checks, active);
         partition.foreign += partition.match_refreshes(until);
         partition.handed_until = until;
         self.partition = Some(partition);
@@ -365,13 +373,12 @@ impl Fabric {
     pub(crate) fn note_event(&mut self, key: Key, link: u32) {
         let has_dcb = self.has_dcb();
         let Some(partition) = &mut self.partition else { return };
-        if partition.inside[link as usize] && !has_dcb {
-            return;
-        }
         let l = &self.links[link as usize];
         if has_dcb {
-            let number = within_link(l.counters.packets, 0);
-            partition.during = (partition.order.of((key, link)), number);
+            partition.during = (key, link, l.counters.packets);
+        }
+        if partition.inside[link as usize] {
+            return;
         }
         let owner = partition.owner(l.from, l.to);
         match (owner == partition.part, key.is_departure()) {

@@ -50,6 +50,14 @@ impl Link {
         }
     }
 
+    /// Whether a port that [decides then](Link::decides_late) has no packet, neither queued nor in
+    /// flight, and no unread drop.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.on_wire.is_empty()
+            && self.queues.as_ref().is_none_or(|queues| !queues.waits())
+            && !self.has_deferred_drops()
+    }
+
     /// Returns the packet at position `place` in the order of arrival at the far end if its
     /// transmission has started by `until`; otherwise `None`. For a port that [decides
     /// then](Link::decides_late) and has executed its departures until this time.
@@ -106,9 +114,9 @@ impl Link {
     /// Makes the port leave all packets to [`Fabric`](crate::fabric::Fabric), which observes them
     /// and calls [`Link::enqueue_left`] (`on` is true), or enqueue packets itself again.
     pub(crate) fn leave_to_fabric(&mut self, on: bool) {
-        debug_assert!(!self.decides_late());
+        debug_assert!(!self.decides_late() && self.partitioned.is_none());
+        // Arrivals at the far end keep their path: only enqueues differ.
         self.eager_fast_path = !on;
-        self.choose_arrival_path();
     }
 
     /// Enqueues a packet that the port has left to the fabric, see [`Link::leave_to_fabric`].

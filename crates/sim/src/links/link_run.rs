@@ -1,19 +1,25 @@
-//! Simulation of one cable in packets: the flows that cross it, on a small fabric of their own.
+//! Simulation of one cable: the flows that cross it, on a small fabric of their own, in packets and
+//! as a fluid.
 //!
 //! The cable has its own rate, delay and queues. Every sender has a cable with the rate of its own
 //! network card, so that its flows reach the cable no faster than in the whole fabric. Behind the
-//! cable every receiver has a fast cable, which has no queue. The delays of these cables contain
-//! those of the links that are left out, so that flows have the round-trip times of the whole
-//! fabric. Data in both directions of the cable is simulated together, because acknowledgements
-//! share the queues of the data in the opposite direction.
+//! cable every receiver has a fast cable, which has no queue. A long flow has cables of its own, with
+//! the rates that the links before and behind the simulated one leave to it ([`Sharing`]). The delays
+//! of these cables contain those of the links that are left out, so that flows have the round-trip
+//! times of the whole fabric. Data in both directions of the cable is simulated together, because
+//! acknowledgements share the queues of the data in the opposite direction.
 
 use super::flow::OpenFlow;
-use super::idle::Idle;
+use super::fluid::{FluidFlow, completions};
+use super::sharing::{Sharing, slowed};
+use crate::flow_world::port;
 use crate::plan::{ClassPlan, Plan, Transport, WorkloadPlan};
 use crate::scenario::MeasureConfig;
 use crate::switch_power::SwitchPower;
 use crate::world::{RunError, World};
 use eastwest_engine::random::mix;
+use eastwest_fluid::network::Pace;
+use eastwest_fluid::transfer::Rules;
 use eastwest_measure::flows::FlowRow;
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::routing::{Ecmp, EqualPaths, RoutingConfig};
@@ -37,6 +43,8 @@ pub struct Settings {
     pub fabric: FabricConfig,
     /// Settings of TCP.
     pub tcp: TcpConfig,
+    /// Settings of TCP for the fluid.
+    pub rules: Rules,
     /// Traffic classes.
     pub classes: Vec<ClassPlan>,
     /// Power model of switches.
@@ -51,34 +59,48 @@ pub struct Whole<'a> {
     pub links: &'a [CableConfig],
     /// All flows of the run, ordered by start.
     pub flows: &'a [OpenFlow],
+    /// Waits of each flow for its shares of rates; empty if they are not known yet.
+    pub sharing: &'a [Sharing],
 }
 
-/// Delay of a flow at a simulated cable.
+impl Whole<'_> {
+    /// Returns the delay of links that are left out: propagation, store and forward. A packet
+    /// counts with the mean of a full packet and the smallest one, so that the round-trip time of
+    /// data and acknowledgement is right.
+    pub fn left_out(&self, links: &[u32]) -> Span {
+        let fabric = &self.settings.fabric;
+        let bytes = u64::from(fabric.mtu + fabric.framing + fabric.min_frame) / 2;
+        let cables = links.iter().map(|&link| self.links[link as usize]);
+        cables.fold(Span::ZERO, |sum, c| sum + c.delay + c.rate.time_for(bytes))
+    }
+}
+
+/// Result of a flow at a simulated cable.
 #[derive(Clone, Copy, Debug)]
 pub struct Delayed {
     /// Number of the flow.
     pub flow: u32,
-    /// Completion time on the small fabric minus that on the idle small fabric, in picoseconds.
-    pub extra_ps: i64,
+    /// Completion time on the small fabric with packets minus that in the fluid, in picoseconds.
+    pub deviation_ps: i64,
     /// Number of retransmission timeouts of the flow.
     pub timeouts: u32,
 }
 
 /// Results of the simulation of one cable.
 pub struct LinkRun {
-    /// Delay of each flow in both directions of the cable (a → b, b → a), by number of the flow.
+    /// Result of each flow in both directions of the cable (a → b, b → a), by number of the flow.
     pub delays: [Vec<Delayed>; 2],
     /// Number of simulated events.
     pub events: u64,
 }
 
 impl LinkRun {
-    /// Returns the delay of a flow in a direction of the cable, in picoseconds; `None` if the flow
-    /// does not cross the cable.
-    pub fn delay_of(&self, way: usize, flow: u32) -> Option<i64> {
+    /// Returns the deviation of a flow in a direction of the cable from the fluid, in picoseconds;
+    /// `None` if the flow does not cross the cable.
+    pub fn deviation_of(&self, way: usize, flow: u32) -> Option<i64> {
         let delays = &self.delays[way];
         let at = delays.binary_search_by_key(&flow, |d| d.flow).ok()?;
-        Some(delays[at].extra_ps)
+        Some(delays[at].deviation_ps)
     }
 }
 
@@ -90,9 +112,11 @@ struct SmallFlow {
     way: usize,
     /// Sender and receiver on the small fabric.
     ends: [HostId; 2],
-    /// Completion time if the small fabric is idle.
-    alone: Span,
 }
+
+/// Owner of a cable of the small fabric: a host of the whole fabric, and the number of the flow if it
+/// alone uses the cable.
+type Owner = (HostId, Option<u32>);
 
 /// The small fabric of one cable. Its host 0 is the host at the cable, if there is one.
 struct Small<'a> {
@@ -102,32 +126,23 @@ struct Small<'a> {
     /// Whether the cable leads from a host.
     at_host: bool,
     fast: Rate,
-    /// Numbers of the other hosts by side of the cable, host of the whole fabric, rate and delay.
-    numbers: BTreeMap<(usize, HostId, u64, u64), u32>,
+    /// Numbers of the other hosts by side of the cable, owner, rate and delay.
+    numbers: BTreeMap<(usize, Owner, u64, u64), u32>,
     /// Side and cable of each of the other hosts.
     others: Vec<(usize, CableConfig)>,
 }
 
 impl Small<'_> {
-    /// Returns the delay of links that are left out: propagation, store and forward. A packet
-    /// counts with the mean of a full packet and the smallest one, so that the round-trip time of
-    /// data and acknowledgement is right.
-    fn left_out(&self, links: &[u32]) -> Span {
-        let fabric = &self.whole.settings.fabric;
-        let bytes = u64::from(fabric.mtu + fabric.framing + fabric.min_frame) / 2;
-        let cables = links.iter().map(|&link| self.whole.links[link as usize]);
-        cables.fold(Span::ZERO, |sum, c| sum + c.delay + c.rate.time_for(bytes))
-    }
-
     /// Returns the number of hosts.
     fn hosts(&self) -> u32 {
         u32::from(self.at_host) + self.others.len() as u32
     }
 
     /// Returns the number of the host with this cable; adds the host if it is new.
-    fn host(&mut self, side: usize, host: HostId, cable: CableConfig) -> HostId {
+    fn host(&mut self, side: usize, owner: Owner, cable: CableConfig) -> HostId {
         let next = self.hosts();
-        let number = *self.numbers.entry((side, host, cable.rate.0, cable.delay.0)).or_insert(next);
+        let key = (side, owner, cable.rate.0, cable.delay.0);
+        let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
             self.others.push((side, cable));
         }
@@ -135,27 +150,66 @@ impl Small<'_> {
     }
 
     /// Adds a flow whose data crosses the cable in the direction `way`.
-    fn add(&mut self, number: u32, way: usize, idle: &Idle) -> SmallFlow {
+    fn add(&mut self, number: u32, way: usize) -> SmallFlow {
         let (links, link) = (self.whole.links, 2 * self.cable + way as u32);
         let flow = &self.whole.flows[number as usize];
         let path = &flow.paths[0];
         let at = path.iter().position(|&l| l == link).expect("the flow crosses the link");
         let (before, behind) = (&path[..at], &path[at + 1..]);
-        let (mut ends, mut cables) = ([HostId(0); 2], vec![links[link as usize]]);
+        let sharing = self.whole.sharing.get(number as usize).filter(|sharing| sharing.long);
+        let waits = sharing.map_or([Span::ZERO; 2], |sharing| sharing.elsewhere(at));
+        let bits = self.whole.settings.rules.train(flow.bytes()).wire as f64 * 8.0;
+        let slowest = |links_of: &[u32]| links_of.iter().map(|&l| links[l as usize].rate).min();
+        let line = slowest(path).expect("the path has the link");
+        let mut ends = [HostId(0); 2];
         if let Some((&first, rest)) = before.split_first() {
-            let rates = before.iter().map(|&l| links[l as usize].rate);
-            let rate = rates.min().expect("the path has a first link");
-            let delay = links[first as usize].delay + self.left_out(rest);
-            cables.insert(0, CableConfig { rate, delay });
-            ends[0] = self.host(way, flow.ends.0, cables[0]);
+            let rate = match waits[0] {
+                Span::ZERO => slowest(before).expect("the path has a first link"),
+                wait => slowed(line, bits, wait),
+            };
+            let delay = links[first as usize].delay + self.whole.left_out(rest);
+            let owner = (flow.ends.0, sharing.map(|_| number));
+            ends[0] = self.host(way, owner, CableConfig { rate, delay });
         }
         if !behind.is_empty() {
-            let cable = CableConfig { rate: self.fast, delay: self.left_out(behind) };
-            cables.push(cable);
-            ends[1] = self.host(1 - way, flow.ends.1, cable);
+            let limits = waits[1] > Span::ZERO || slowest(behind) < slowest(&path[..=at]);
+            let (rate, alone) = match sharing.filter(|_| limits) {
+                None => (self.fast, None),
+                Some(_) => (slowed(line, bits, waits[1]), Some(number)),
+            };
+            let cable = CableConfig { rate, delay: self.whole.left_out(behind) };
+            ends[1] = self.host(1 - way, (flow.ends.1, alone), cable);
         }
-        let back: Vec<CableConfig> = cables.iter().rev().copied().collect();
-        SmallFlow { number, way, ends, alone: idle.time(&cables, &back, flow.bytes()) }
+        SmallFlow { number, way, ends }
+    }
+
+    /// Returns the completion time of each flow on the small fabric in the fluid.
+    fn fluid(
+        &self,
+        flows: &[SmallFlow],
+        proceed: &dyn Fn() -> bool,
+    ) -> Result<Vec<Span>, RunError> {
+        let Settings { fabric, rules, .. } = self.whole.settings;
+        let (first, target) = (u32::from(self.at_host), self.whole.links[2 * self.cable as usize]);
+        // ports 0 and 1: the cable; then two ports, to the switch and from it, of each other host
+        let ways = [(self.at_host, false), (false, self.at_host)];
+        let ports = ways.map(|ends| port(fabric, target, ends)).into_iter();
+        let of_host = |cable| [(true, false), (false, true)].map(|ends| port(fabric, cable, ends));
+        let others = self.others.iter().flat_map(|&(_, cable)| of_host(cable));
+        let listed = flows.iter().map(|small| {
+            let flow = &self.whole.flows[small.number as usize];
+            let up_of = |end: usize| small.ends[end].0.checked_sub(first).map(|n| 2 + 2 * n);
+            let [sender, receiver] = [up_of(0), up_of(1)];
+            let way = small.way as u32;
+            let there = sender.into_iter().chain([way]).chain(receiver.map(|up| up + 1));
+            let back = receiver.into_iter().chain([1 - way]).chain(sender.map(|up| up + 1));
+            let paths = [there.collect(), back.collect()];
+            FluidFlow { start: flow.start, paths, bytes: flow.bytes() }
+        });
+        let listed: Vec<FluidFlow> = listed.collect();
+        let ports = ports.chain(others);
+        completions(ports, (*rules, Pace::default()), &listed, &mut || proceed())
+            .ok_or(RunError::Interrupted)
     }
 
     fn topology(&self) -> Topology {
@@ -174,10 +228,10 @@ impl Small<'_> {
     }
 
     /// Returns the plan of the simulation, with one list of flows for each traffic class.
-    fn plan(&self, lists: &BTreeMap<ClassId, Vec<&SmallFlow>>) -> Result<Plan, RunError> {
-        let Settings { seed, fabric, tcp, classes, switch_power } = self.whole.settings;
+    fn plan(&self, lists: &BTreeMap<ClassId, Vec<(&SmallFlow, Span)>>) -> Result<Plan, RunError> {
+        let Settings { seed, fabric, tcp, classes, switch_power, .. } = self.whole.settings;
         let cluster = Cluster { rack_of: vec![0; self.hosts() as usize], seed: 0 };
-        let listed = |f: &&SmallFlow| {
+        let listed = |&(f, _): &(&SmallFlow, Span)| {
             let flow = &self.whole.flows[f.number as usize];
             let [src, dst] = f.ends;
             ListedFlow { start: flow.start.since(Time::ZERO), src, dst, bytes: flow.bytes() }
@@ -214,15 +268,9 @@ impl Small<'_> {
     }
 }
 
-/// Simulates cable number `cable` with the flows that cross it; `ways` has their numbers for both
-/// directions. `proceed` is called regularly; if it returns false, the run stops.
-pub fn simulate(
-    whole: &Whole,
-    cable: u32,
-    ways: [&[u32]; 2],
-    proceed: &dyn Fn() -> bool,
-) -> Result<LinkRun, RunError> {
-    let Settings { fabric, tcp, .. } = whole.settings;
+/// Returns the small fabric of cable number `cable`, and the flows that cross it; `ways` has their
+/// numbers for both directions.
+fn small<'a>(whole: &'a Whole, cable: u32, ways: [&[u32]; 2]) -> (Small<'a>, Vec<SmallFlow>) {
     // cables of hosts lead from the host to a switch
     let is_end = |flow: u32, way: usize| {
         let path = &whole.flows[flow as usize].paths[0];
@@ -238,26 +286,52 @@ pub fn simulate(
         numbers: BTreeMap::new(),
         others: Vec::new(),
     };
-    let idle = Idle::new(fabric, tcp);
     let of_way = |way: usize| ways[way].iter().map(move |&number| (number, way));
     let mut flows: Vec<(u32, usize)> = of_way(0).chain(of_way(1)).collect();
     flows.sort_unstable(); // a list of flows keeps the order of flows with equal starts
-    let flows: Vec<SmallFlow> =
-        flows.into_iter().map(|(number, way)| small.add(number, way, &idle)).collect();
-    let mut lists: BTreeMap<ClassId, Vec<&SmallFlow>> = BTreeMap::new();
-    for flow in &flows {
-        lists.entry(whole.flows[flow.number as usize].class).or_default().push(flow);
+    let flows = flows.into_iter().map(|(number, way)| small.add(number, way)).collect();
+    (small, flows)
+}
+
+/// Calculates cable number `cable` as a fluid, with the flows that cross it; `ways` has their numbers
+/// for both directions. Returns the number of each flow, its direction, and its completion time.
+/// `proceed` is called regularly; if it returns false, the run stops.
+pub fn times(
+    whole: &Whole,
+    cable: u32,
+    ways: [&[u32]; 2],
+    proceed: &dyn Fn() -> bool,
+) -> Result<Vec<(u32, usize, Span)>, RunError> {
+    let (small, flows) = small(whole, cable, ways);
+    let times = small.fluid(&flows, proceed)?;
+    Ok(flows.iter().zip(times).map(|(flow, time)| (flow.number, flow.way, time)).collect())
+}
+
+/// Simulates cable number `cable` with the flows that cross it; `ways` has their numbers for both
+/// directions. `proceed` is called regularly; if it returns false, the run stops.
+pub fn simulate(
+    whole: &Whole,
+    cable: u32,
+    ways: [&[u32]; 2],
+    proceed: &dyn Fn() -> bool,
+) -> Result<LinkRun, RunError> {
+    let (small, flows) = small(whole, cable, ways);
+    let fluid = small.fluid(&flows, proceed)?;
+    let mut lists: BTreeMap<ClassId, Vec<(&SmallFlow, Span)>> = BTreeMap::new();
+    for (flow, fluid) in flows.iter().zip(fluid) {
+        let class = whole.flows[flow.number as usize].class;
+        lists.entry(class).or_default().push((flow, fluid));
     }
     let mut world = World::new(small.plan(&lists)?).map_err(RunError::Limit)?;
     world.run(&mut |_| proceed())?;
     let site = world.site_mut();
     let mut run = LinkRun { delays: Default::default(), events: site.events };
-    let lists: Vec<&Vec<&SmallFlow>> = lists.values().collect();
+    let lists: Vec<&Vec<(&SmallFlow, Span)>> = lists.values().collect();
     for &FlowRow { workload, tag, start, finish, timeouts, .. } in site.probes.records.flows.rows()
     {
-        let flow = lists[usize::from(workload)][tag as usize];
-        let extra_ps = finish.since(start).0 as i64 - flow.alone.0 as i64;
-        run.delays[flow.way].push(Delayed { flow: flow.number, extra_ps, timeouts });
+        let (flow, fluid) = lists[usize::from(workload)][tag as usize];
+        let deviation_ps = finish.since(start).0 as i64 - fluid.0 as i64;
+        run.delays[flow.way].push(Delayed { flow: flow.number, deviation_ps, timeouts });
     }
     run.delays.iter_mut().for_each(|way| way.sort_unstable_by_key(|d| d.flow));
     Ok(run)

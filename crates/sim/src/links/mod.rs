@@ -1,40 +1,45 @@
-//! Simulation link by link: cables are simulated in packets one by one, and the delays of a flow at
-//! its links are added to the time that it needs on its idle path.
+//! Simulation link by link: a fluid gives the time that a flow needs because it shares links with
+//! others, and cables that are simulated in packets, one by one, give its deviations from the fluid.
 //!
-//! The method is that of Parsimon (K. Zhao, P. Goyal, M. Alizadeh, T. Anderson, *Scalable Tail
+//! The method develops that of Parsimon (K. Zhao, P. Goyal, M. Alizadeh, T. Anderson, *Scalable Tail
 //! Latency Estimation for Data Center Networks*, NSDI 2023). It needs flows whose starts do not
 //! depend on the ends of others (open-loop workloads). docs/mechanisms/link-mode.md has the method
 //! and its differences from the paper.
 
 mod delays;
 mod flow;
+mod fluid;
 mod idle;
 mod link_run;
+mod sharing;
 mod similar;
+mod threads;
 
 use crate::approximate::{Approximate, LinkCounts};
 use crate::approximate_run::ApproximateRun;
+use crate::flow_world::{LEAST_PACE, ports};
 use crate::plan::Plan;
 use crate::progress::RunError;
 use crate::site::Site;
 use crate::wakes::{Executed, WakeUp};
-use delays::{Delays, join};
+use delays::{At, Delays, join};
 use eastwest_engine::order::Key;
 use eastwest_engine::random::Stream;
-use eastwest_fluid::transfer::{Rules, Train};
+use eastwest_fluid::network::Pace;
+use eastwest_fluid::transfer::Train;
 use eastwest_network::topology::CableConfig;
 use eastwest_types::{ClassId, ConnId, HostId, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 use flow::OpenFlow;
+use fluid::{FluidFlow, completions};
 use idle::Idle;
-use link_run::{LinkRun, Settings, Whole, simulate};
+use link_run::{LinkRun, Settings, Whole, simulate, times};
+use sharing::{Sharing, is_long};
 use similar::Similar;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
+use threads::each_cable;
 
-/// Wall-clock time between two calls of the caller of the run.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Minimum simulated time between two computations of the rates in the whole fabric.
+const PACE: Pace = Pace { least: LEAST_PACE, per_flow: Span::from_ns(20) };
 /// Number of events of workloads between two calls of the caller of the run.
 const EVENTS_PER_LOOK: u64 = 1 << 12;
 
@@ -43,7 +48,6 @@ pub struct LinksWorld {
     /// Workloads, routes and records. The packets and transports of this state are not used.
     site: Site,
     settings: Settings,
-    rules: Rules,
     /// All flows, ordered by start.
     flows: Vec<OpenFlow>,
     /// Flow of each connection, by workload and the workload's number for the connection.
@@ -58,54 +62,58 @@ struct Simulated {
     runs: Vec<LinkRun>,
     /// Index of each cable in `runs`; `None` for a cable that was not simulated.
     run_of: Vec<Option<usize>>,
-    /// Distributions of the delays in both directions of the cables of each class.
+    /// Distributions of the deviations in both directions of the cables of each class.
     delays: Vec<[Delays; 2]>,
 }
 
 impl Simulated {
-    /// Collects the results of the simulated cables. `size` returns the bytes and packets of a
-    /// flow.
-    fn new(similar: Similar, runs: Vec<LinkRun>, size: impl Fn(u32) -> (u64, u64)) -> Simulated {
+    /// Collects the results of the simulated cables. `at` returns the size of a flow and its wait at a
+    /// link.
+    fn new(similar: Similar, runs: Vec<LinkRun>, at: impl Fn(u32, u32) -> At) -> Simulated {
         let mut run_of = vec![None; similar.class_of.len()];
         let mut rows: Vec<[Vec<_>; 2]> = (0..similar.classes).map(|_| Default::default()).collect();
         for (index, (run, &(cable, class))) in runs.iter().zip(&similar.simulated).enumerate() {
             run_of[cable as usize] = Some(index);
-            for (rows, delays) in rows[class].iter_mut().zip(&run.delays) {
-                rows.extend(delays.iter().map(|d| {
-                    let (bytes, packets) = size(d.flow);
-                    (bytes, packets, d.extra_ps)
-                }));
+            for (way, (rows, delays)) in rows[class].iter_mut().zip(&run.delays).enumerate() {
+                let link = 2 * cable + way as u32;
+                rows.extend(delays.iter().map(|d| (at(link, d.flow), d.deviation_ps)));
             }
         }
         let delays = rows.into_iter().map(|class| class.map(Delays::new)).collect();
         Simulated { similar, runs, run_of, delays }
     }
 
-    /// Returns the delay of a flow at a link in picoseconds: its own delay if the cable was
-    /// simulated, otherwise a delay drawn from similar cables.
-    fn delay(&self, link: u32, flow: u32, size: (u64, u64), random: &mut Stream) -> i64 {
+    /// Returns the deviation of a flow from the fluid at a link in picoseconds: its own if the cable
+    /// was simulated, otherwise one drawn from similar cables. `at` returns the size of the flow and
+    /// its wait at the link.
+    fn deviation(&self, link: u32, flow: u32, at: impl FnOnce() -> At, random: &mut Stream) -> i64 {
         let (cable, way) = (link as usize / 2, link as usize % 2);
-        let own = self.run_of[cable].and_then(|index| self.runs[index].delay_of(way, flow));
+        let own = self.run_of[cable].and_then(|index| self.runs[index].deviation_of(way, flow));
         own.unwrap_or_else(|| {
             let class = self.similar.class_of[cable].expect("a cable with a flow has a class");
-            self.delays[class][way].draw(size, random)
+            self.delays[class][way].draw(at(), random)
         })
     }
 }
 
+/// Returns the flows that cross a cable in both directions; `crossing` has those of each link.
+fn ways(crossing: &[Vec<u32>], cable: u32) -> [&[u32]; 2] {
+    [2 * cable, 2 * cable + 1].map(|link| &crossing[link as usize][..])
+}
+
 impl ApproximateRun for LinksWorld {
     fn new(plan: Plan) -> Result<LinksWorld, String> {
-        let rules = crate::flow_world::rules(&plan.tcp, &plan.fabric);
         let settings = Settings {
             seed: plan.seed,
             fabric: plan.fabric.clone(),
             tcp: plan.tcp.clone(),
+            rules: crate::flow_world::rules(&plan.tcp, &plan.fabric),
             classes: plan.classes.clone(),
             switch_power: plan.switch_power,
         };
         let names = vec![Vec::new(); plan.workloads.len()];
         let (site, flows) = (Site::new(plan)?, Vec::new());
-        Ok(LinksWorld { site, settings, rules, flows, names, counts: LinkCounts::default() })
+        Ok(LinksWorld { site, settings, flows, names, counts: LinkCounts::default() })
     }
 
     fn site_mut(&mut self) -> &mut Site {
@@ -155,11 +163,28 @@ impl ApproximateRun for LinksWorld {
         let cables = fabric.graph.cables.iter();
         let kinds: Vec<_> = cables.map(|c| (c.tiers, c.config.rate.0, c.config.delay.0)).collect();
         let similar = similar::classes(&kinds, &bytes);
+        let alone = self.alone(&links);
+        let fluid = self.fluid(look)?;
+        let sharing = self.sharing((&links, &crossing), (&alone, &fluid), threads, look)?;
+        let whole = Whole {
+            settings: &self.settings,
+            links: &links,
+            flows: &self.flows,
+            sharing: &sharing,
+        };
         let chosen: Vec<u32> = similar.simulated.iter().map(|s| s.0).collect();
-        let runs = self.simulate_all(&links, &chosen, &crossing, threads, look)?;
+        self.site.cables = Some((0, chosen.len() as u64));
+        let simulate = |cable: u32, proceed: &dyn Fn() -> bool| {
+            simulate(&whole, cable, ways(&crossing, cable), proceed)
+        };
+        let note = |site: &mut Site, run: &LinkRun| {
+            site.events += run.events;
+            site.cables = site.cables.map(|(done, all)| (done + 1, all));
+        };
+        let runs = each_cable(&mut self.site, (&chosen, threads), look, &simulate, note)?;
         self.count(&similar, &runs);
-        let simulated = Simulated::new(similar, runs, |flow| self.size(flow));
-        let ends = self.ends(&links, &simulated);
+        let simulated = Simulated::new(similar, runs, |link, flow| self.at(link, flow, &sharing));
+        let ends = self.ends(&simulated, &sharing, (&alone, &fluid));
         self.deliver_all(ends, look)
     }
 
@@ -170,10 +195,13 @@ impl ApproximateRun for LinksWorld {
 }
 
 impl LinksWorld {
-    /// Returns the bytes and packets of a flow.
-    fn size(&self, flow: u32) -> (u64, u64) {
-        let bytes = self.flows[flow as usize].bytes();
-        (bytes, self.rules.train(bytes).packets)
+    /// Returns the size of a flow and its wait at a link.
+    fn at(&self, link: u32, number: u32, sharing: &[Sharing]) -> At {
+        let flow = &self.flows[number as usize];
+        let bytes = flow.bytes();
+        let at = flow.paths[0].iter().position(|&l| l == link);
+        let wait = sharing[number as usize].each[at.expect("the flow crosses the link")];
+        At { bytes, packets: self.settings.rules.train(bytes).packets, wait }
     }
 
     /// Lists the flows that the workloads start until the end of the run. No flow arrives, because
@@ -199,62 +227,72 @@ impl LinksWorld {
         self.site.drivers.stuck.take().map_or(Ok(()), Err)
     }
 
-    /// Simulates the chosen cables on several threads. `crossing` has the flows of each link.
-    /// Returns the results in the order of `chosen`.
-    fn simulate_all(
+    /// Returns the time of each flow over its idle path.
+    fn alone(&self, links: &[CableConfig]) -> Vec<Span> {
+        let idle = Idle::new(&self.settings.fabric, &self.settings.tcp);
+        let cables = |path: &[u32]| -> Vec<CableConfig> {
+            path.iter().map(|&l| links[l as usize]).collect()
+        };
+        let of = |flow: &OpenFlow| {
+            let [there, back] = &flow.paths;
+            idle.time(&cables(there), &cables(back), flow.bytes())
+        };
+        self.flows.iter().map(of).collect()
+    }
+
+    /// Returns the completion time of each flow in the fluid of the whole fabric.
+    fn fluid(&mut self, look: &mut dyn FnMut(&mut Site) -> bool) -> Result<Vec<Span>, RunError> {
+        let of = |flow: &OpenFlow| FluidFlow {
+            start: flow.start,
+            paths: flow.paths.clone(),
+            bytes: flow.bytes(),
+        };
+        let flows: Vec<FluidFlow> = self.flows.iter().map(of).collect();
+        let Settings { fabric, rules, .. } = &self.settings;
+        let ports = ports(&self.site.network, fabric);
+        let proceed = &mut || look(&mut self.site);
+        completions(ports, (*rules, PACE), &flows, proceed).ok_or(RunError::Interrupted)
+    }
+
+    /// Returns the waits of each flow for its shares of rates. `crossing` has the flows of each link;
+    /// `alone` and `fluid` are the times of the flows over idle paths and in the fluid.
+    fn sharing(
         &mut self,
-        links: &[CableConfig],
-        chosen: &[u32],
-        crossing: &[Vec<u32>],
+        (links, crossing): (&[CableConfig], &[Vec<u32>]),
+        (alone, fluid): (&[Span], &[Span]),
         threads: usize,
         look: &mut dyn FnMut(&mut Site) -> bool,
-    ) -> Result<Vec<LinkRun>, RunError> {
-        let whole = &Whole { settings: &self.settings, links, flows: &self.flows };
-        let (next, stop) = (&AtomicUsize::new(0), &AtomicBool::new(false));
-        let proceed = || !stop.load(Ordering::Relaxed);
-        let mut results: Vec<Option<LinkRun>> = chosen.iter().map(|_| None).collect();
-        let site = &mut self.site;
-        let (mut done, all) = (0, chosen.len() as u64);
-        site.cables = Some((done, all));
-        let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, chosen.len().max(1)) {
-                let sender = sender.clone();
-                scope.spawn(move || {
-                    while proceed() {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(&cable) = chosen.get(index) else { return };
-                        let ways = [2 * cable, 2 * cable + 1].map(|l| &crossing[l as usize][..]);
-                        let run = simulate(whole, cable, ways, &proceed);
-                        sender.send((index, run)).expect("the receiver outlives the threads");
-                    }
-                });
+    ) -> Result<Vec<Sharing>, RunError> {
+        let Settings { fabric, rules, .. } = &self.settings;
+        let whole = Whole { settings: &self.settings, links, flows: &self.flows, sharing: &[] };
+        let all_ports = ports(&self.site.network, fabric);
+        let sharing_of = |(flow, (&alone, &fluid)): (&OpenFlow, (&Span, &Span))| {
+            let path = &flow.paths[0];
+            let ports = path.iter().map(|&l| all_ports[l as usize]);
+            let base = whole.left_out(path) * 2;
+            Sharing {
+                long: is_long(ports, rules, flow.bytes(), base),
+                each: vec![Span::ZERO; path.len()].into(),
+                whole: Span(fluid.0.saturating_sub(alone.0)),
             }
-            drop(sender);
-            let ended = loop {
-                match receiver.recv_timeout(LOOK_EVERY) {
-                    Ok((index, Ok(run))) => {
-                        site.events += run.events;
-                        done += 1;
-                        site.cables = Some((done, all));
-                        results[index] = Some(run);
-                    }
-                    Ok((index, Err(RunError::Stuck(why)))) => {
-                        let port = site.network.port_name(2 * chosen[index] as usize);
-                        break Err(RunError::Stuck(format!("{port}, simulated alone: {why}")));
-                    }
-                    Ok((_, Err(error))) => break Err(error),
-                    Err(mpsc::RecvTimeoutError::Timeout) => {}
-                    Err(mpsc::RecvTimeoutError::Disconnected) => break Ok(()),
-                }
-                if !look(site) {
-                    break Err(RunError::Interrupted);
-                }
-            };
-            stop.store(ended.is_err(), Ordering::Relaxed);
-            ended
-        })?;
-        Ok(results.into_iter().map(|run| run.expect("all cables were simulated")).collect())
+        };
+        let of_flows = self.flows.iter().zip(alone.iter().zip(fluid));
+        let mut sharing: Vec<Sharing> = of_flows.map(sharing_of).collect();
+        let crossed = |cable: &u32| ways(crossing, *cable).iter().any(|way| !way.is_empty());
+        let cables: Vec<u32> = (0..links.len() as u32 / 2).filter(crossed).collect();
+        let times = |cable: u32, proceed: &dyn Fn() -> bool| {
+            times(&whole, cable, ways(crossing, cable), proceed)
+        };
+        let found = each_cable(&mut self.site, (&cables, threads), look, &times, |_, _| ())?;
+        for (&cable, times) in cables.iter().zip(&found) {
+            for &(flow, way, time) in times {
+                let (flow, link) = (flow as usize, 2 * cable + way as u32);
+                let at = self.flows[flow].paths[0].iter().position(|&l| l == link);
+                let wait = Span(time.0.saturating_sub(alone[flow].0));
+                sharing[flow].each[at.expect("the flow crosses the link")] = wait;
+            }
+        }
+        Ok(sharing)
     }
 
     /// Counts the simulated cables and flows, and the flows that waited for a timeout there.
@@ -275,21 +313,28 @@ impl LinksWorld {
         };
     }
 
-    /// Returns the time of arrival of each flow and its number, in order of arrival.
-    fn ends(&self, links: &[CableConfig], simulated: &Simulated) -> Vec<(Time, u32)> {
-        let idle = Idle::new(&self.settings.fabric, &self.settings.tcp);
+    /// Returns the time of arrival of each flow and its number, in order of arrival. `alone` and
+    /// `fluid` are the times of the flows over idle paths and in the fluid.
+    fn ends(
+        &self,
+        simulated: &Simulated,
+        sharing: &[Sharing],
+        (alone, fluid): (&[Span], &[Span]),
+    ) -> Vec<(Time, u32)> {
         let mut random = Stream::new(self.settings.seed, "links/delays");
-        let cables = |path: &[u32]| -> Vec<CableConfig> {
-            path.iter().map(|&l| links[l as usize]).collect()
+        let mut of = |(number, flow): (usize, &OpenFlow)| {
+            let each: Vec<i64> = flow.paths[0]
+                .iter()
+                .map(|&l| {
+                    let at = || self.at(l, number as u32, sharing);
+                    simulated.deviation(l, number as u32, at, &mut random)
+                })
+                .collect();
+            let time = fluid[number].0 as i64 + join(&each, &sharing[number]);
+            let time = Span(u64::try_from(time).unwrap_or(0)).max(alone[number]);
+            (flow.start + time, number as u32)
         };
-        let of = |(flow, number): (&OpenFlow, u32)| {
-            let [there, back] = &flow.paths;
-            let alone = idle.time(&cables(there), &cables(back), flow.bytes());
-            let size = self.size(number);
-            let each = there.iter().map(|&l| simulated.delay(l, number, size, &mut random));
-            (flow.start + alone + Span(join(each)), number)
-        };
-        let mut ends: Vec<(Time, u32)> = self.flows.iter().zip(0..).map(of).collect();
+        let mut ends: Vec<(Time, u32)> = self.flows.iter().enumerate().map(&mut of).collect();
         ends.sort_unstable();
         ends
     }
@@ -335,9 +380,9 @@ impl LinksWorld {
     /// Adds the packets and bytes of the first `started` flows to the counters of their links:
     /// handshake, data and acknowledgements.
     fn count_bytes(&mut self, started: usize) {
-        let bare = self.rules.wire(self.rules.ack);
+        let bare = self.settings.rules.wire(self.settings.rules.ack);
         for flow in &self.flows[..started] {
-            let Train { packets, wire, acks, .. } = self.rules.train(flow.bytes());
+            let Train { packets, wire, acks, .. } = self.settings.rules.train(flow.bytes());
             let ways = [(packets + 2, wire + 2 * bare), (acks + 1, (acks + 1) * bare)];
             for (path, (packets, bytes)) in flow.paths.iter().zip(ways) {
                 for &link in path {

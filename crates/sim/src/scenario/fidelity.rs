@@ -30,7 +30,7 @@ pub fn read(s: &mut Section) -> Fidelity {
             (
                 "links",
                 Fidelity::Links,
-                "simulates links in packets one by one and adds the delays of each flow at its links: \
+                "simulates links in packets one by one and joins the times of each flow at its links: \
                  approximate, for flows that start independently of each other on fabrics that are too \
                  large for packets",
             ),

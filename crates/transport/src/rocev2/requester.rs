@@ -97,8 +97,11 @@ impl Requester {
 
     /// Removes and returns the next packet to send, which must exist.
     pub(super) fn take_next(&mut self, now: Time, c: &RoceV2Config) -> NextPacket {
-        let message = self.ends.partition_point(|end| *end <= self.next);
-        let end = self.ends[message];
+        // Mostly the oldest message that is not acknowledged.
+        let end = match self.ends[0] > self.next {
+            true => self.ends[0],
+            false => self.ends[self.ends.partition_point(|end| *end <= self.next)],
+        };
         let (from, payload) = (self.next, u64::from(c.mtu).min(end - self.next));
         let is_retransmission = from < self.highest;
         self.since_ack_request += 1;

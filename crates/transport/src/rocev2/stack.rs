@@ -4,7 +4,7 @@ use super::config::RoceV2Config;
 use super::counters::Counters;
 use super::interface::{Connect, Notice, Sink, TimerTarget};
 use super::queue_pair::QueuePair;
-use eastwest_types::{EndpointId, HostId, Packet, Rate, Time};
+use eastwest_types::{EndpointId, HostId, Packet, Rate, Time, rocev2};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -181,7 +181,7 @@ impl Stack {
         let end = &mut self.ends[id.slot()];
         debug_assert_eq!(end.id(), id);
         end.requester.write(bytes);
-        self.service_end(now, id, sink);
+        self.service_end(now, id, true, sink);
     }
 
     /// Drops the bytes that were posted at end `id` and not sent, except for one packet, which ends
@@ -238,7 +238,9 @@ impl Stack {
                 late.push(id);
             }
             self.ends[id.slot()].on_packet(now, packet, &self.config, sink);
-            self.service_end(now, id, sink);
+            // Data does not change the deadlines of the end that receives it.
+            let may_change_timer = packet.flags & rocev2::DATA == 0;
+            self.service_end(now, id, may_change_timer, sink);
         }
     }
 
@@ -254,7 +256,7 @@ impl Stack {
                 if end.on_timers(now, &self.config) {
                     sink.notify(id, Notice::Failed);
                 }
-                self.service_end(now, id, sink);
+                self.service_end(now, id, true, sink);
                 let end = &self.ends[id.slot()];
                 if let Some(late) = &mut self.late_arrivals
                     && end.id() == id
@@ -274,9 +276,15 @@ impl Stack {
         }
     }
 
-    /// Sends the packets of one end of a queue pair after an event, arms its timer, and frees its
-    /// slot if it has ended.
-    fn service_end(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+    /// Sends the packets of one end of a queue pair after an event, arms its timer if the event may
+    /// have changed its deadlines, and frees its slot if it has ended.
+    fn service_end(
+        &mut self,
+        now: Time,
+        id: EndpointId,
+        may_change_timer: bool,
+        sink: &mut impl Sink,
+    ) {
         let end = &mut self.ends[id.slot()];
         if !end.queued && end.may_send(now) {
             end.queued = true;
@@ -284,7 +292,9 @@ impl Stack {
             self.nics[nic as usize].ready.push_back(id);
             self.serve_nic(now, nic, sink);
         }
-        self.ends[id.slot()].rearm(sink);
+        if may_change_timer {
+            self.ends[id.slot()].rearm(sink);
+        }
         if self.release(id) {
             sink.notify(id, Notice::Closed);
         }
