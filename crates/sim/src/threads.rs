@@ -287,10 +287,11 @@ impl Parts {
 
     /// Divides the run of the plan that the function `plan` returns among at most `threads` parts;
     /// `plan` must return equal plans at each call. Returns the parts, or as inner error the reason
-    /// why the run cannot be divided.
+    /// why the run cannot be divided. `must_gain`: runs that surely become slower are not divided.
     fn new(
         plan: &dyn Fn() -> Result<Plan, RunError>,
         threads: usize,
+        must_gain: bool,
     ) -> Result<Result<Parts, &'static str>, RunError> {
         let first = plan()?;
         if let Some(why) = obstacle_with(&first, true) {
@@ -310,6 +311,9 @@ impl Parts {
             };
             if outline.opens_late() {
                 return Ok(Err("an MPI program opens connections until late in the run"));
+            }
+            if must_gain && outline.has_short_messages() {
+                return Ok(Err("messages of an MPI program are short, so that threads would lose"));
             }
             let ranks = u64::from(mpi.size_of_program());
             total = outline.messages + ranks;
@@ -405,7 +409,7 @@ pub fn run(
     clock: Clock,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, RunError> {
-    match Parts::new(plan, threads)? {
+    match Parts::new(plan, threads, options.min_events_per_window.0 > 0)? {
         Ok(parts) => run_parts(parts, options, clock, watcher),
         Err(why) => Ok(Outcome::Sequential(why)),
     }

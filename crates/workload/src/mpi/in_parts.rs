@@ -18,6 +18,9 @@ use crate::protocol::Action;
 use eastwest_types::{HostId, MpiEntry, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Bytes of a message on average below which a partitioned run was slower than an undivided one.
+const SHORT_MESSAGE: u64 = 100_000;
+
 /// Properties of a program that its records tell.
 pub struct Outline {
     /// Number of connections of the program.
@@ -60,6 +63,11 @@ impl Outline {
     pub fn opens_late(&self) -> bool {
         let (early, all) = self.early_and_all_bytes;
         early > all / 2
+    }
+
+    /// Whether messages have so few bytes on average that their reports take longer than threads gain.
+    pub fn has_short_messages(&self) -> bool {
+        self.early_and_all_bytes.1 < self.messages * SHORT_MESSAGE
     }
 }
 
