@@ -32,6 +32,7 @@ __all__ = [
     "resolve",
     "run",
     "schema",
+    "stop_obstacles",
     "tables",
     "topology",
     "topology_kinds",
