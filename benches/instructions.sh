@@ -52,7 +52,7 @@ run() {
         S1x10) count s1 short x10 ;;
         S1x10-8-parts)
             count parts python/eastwest/scenarios/s1x10.toml 8 'workload.bulk.bytes=40 KB' &&
-                ! grep 'one thread, since' "$scratch/output" >&2 || return 2
+                ! grep 'one thread, since' "$own/output" >&2 || return 2
             ;;
         S1x10-misses) count s1 short x10 ;;
         S1-linux) count modes python/eastwest/scenarios/s1-linux.toml packet 'workload.bulk.bytes=200 KB' ;;
@@ -73,17 +73,18 @@ count() {
     program=$programs/$1
     shift
     # shellcheck disable=SC2086 # several words
-    valgrind --tool=callgrind $caches --callgrind-out-file="$scratch/profile" "$program" "$@" \
-        >"$scratch/output" 2>"$scratch/errors" || {
-        cat "$scratch/output" "$scratch/errors" >&2
+    valgrind --tool=callgrind $caches --callgrind-out-file="$own/profile" "$program" "$@" \
+        >"$own/output" 2>"$own/errors" || {
+        cat "$own/output" "$own/errors" >&2
         return 2
     }
 }
 
-[ $# -gt 0 ] || set -- $(cut -d ' ' -f 1 "$entries" | sort -u)
-passed=0
-failed=0
-for name; do
+# Counts one case and compares it with its entry, in a folder of its own.
+check() {
+    name=$1
+    own=$scratch/cases/$name
+    mkdir -p "$own" || return 2
     expected=$(awk -v name="$name" '$1 == name { n = $2 } END { print n }' "$entries")
     case $name in
         *-misses)
@@ -92,12 +93,12 @@ for name; do
             ;;
         *) unit=instructions && columns=" Ir " && caches= ;;
     esac
-    run "$name" || exit 2
+    run "$name" || return 2
     counted=$(awk -v columns="$columns" '
         $1 == "events:" { for (i = 2; i <= NF; i++) wanted[i] = index(columns, " " $i " ") }
         $1 == "totals:" { for (i = 2; i <= NF; i++) if (wanted[i]) n += $i; printf "%.0f", n }
-        ' "$scratch/profile")
-    hops=$(sed -nE 's/^hops ([0-9]+) .*/\1/p; s/^ *"packet_hops": ([0-9]+),?$/\1/p' "$scratch/output")
+        ' "$own/profile")
+    hops=$(sed -nE 's/^hops ([0-9]+) .*/\1/p; s/^ *"packet_hops": ([0-9]+),?$/\1/p' "$own/output")
     awk -v name="$name" -v counted="$counted" -v hops="$hops" -v expected="$expected" \
         -v limit="$limit" -v unit="$unit" 'BEGIN {
         if (!(counted > 0 && hops > 0)) {
@@ -121,7 +122,25 @@ for name; do
         if (change < -5)
             print "more than 5 % below: append an entry, so that the gain is kept"
     }'
-    case $? in
+}
+
+[ $# -gt 0 ] || set -- $(cut -d ' ' -f 1 "$entries" | sort -u)
+passed=0
+failed=0
+# Two cases at a time: their counts do not depend on each other.
+started=0
+for name; do
+    (
+        check "$name" >"$scratch/$name.text" 2>&1
+        echo $? >"$scratch/$name.code"
+    ) &
+    started=$((started + 1))
+    [ $((started % 2)) -ne 0 ] || wait
+done
+wait
+for name; do
+    cat "$scratch/$name.text"
+    case $(cat "$scratch/$name.code") in
         0) passed=$((passed + 1)) ;;
         1) failed=$((failed + 1)) ;;
         *) exit 2 ;;
