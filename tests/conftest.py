@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,20 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeCore:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.toml").write_text('name = "x"\n')
     return stand_in
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Record the seeds of the simulations that really run in this process."""
+    seeds: list[int | None] = []
+    real = core.run
+
+    def run(*args: Any) -> core.CoreResult:
+        seeds.append(args[4])
+        return real(*args)
+
+    monkeypatch.setattr(core, "run", run)
+    return seeds
 
 
 @pytest.fixture

@@ -70,20 +70,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EASTWEST_STORE", raising=False)
 
 
-@pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """Record the seeds of the simulations that really run in this process."""
-    seeds: list[int | None] = []
-    real = core.run
-
-    def run(*args: Any) -> core.CoreResult:
-        seeds.append(args[4])
-        return real(*args)
-
-    monkeypatch.setattr(core, "run", run)
-    return seeds
-
-
 def same(a: SweepResult, b: SweepResult) -> None:
     for name in TABLES:
         assert_frame_equal(getattr(a, name), getattr(b, name), check_exact=True)

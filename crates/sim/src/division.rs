@@ -8,8 +8,8 @@
 //!
 //! A rank that writes to a rank of another part is not known there. The part of the writer announces
 //! the message ([`Written`]) at the end of the window, one delay of a cable before the first packet of
-//! the message can arrive. Reports of ranks are kept with their [`Place`](crate::part_state::Place) in the order of an undivided
-//! run, and united at the end.
+//! the message can arrive. Reports of ranks are kept with their
+//! [`Place`](crate::part_state::Place) in the order of an undivided run, and united at the end.
 
 use crate::messages::Message;
 use crate::network::Source;
@@ -139,16 +139,9 @@ impl World {
                 return Err("an MPI program ended with messages that were not received");
             }
         }
-        let mut slots = self
-            .site
-            .drivers
-            .all
-            .iter_mut()
-            .map(|driver| {
-                let mpi = driver.workload.mpi_mut();
-                mpi.map(Mpi::united_slots)
-            })
-            .collect::<Vec<_>>();
+        let drivers = self.site.drivers.all.iter_mut();
+        let slots = drivers.map(|driver| driver.workload.mpi_mut().map(Mpi::united_slots));
+        let mut slots: Vec<_> = slots.collect();
         let mut united = Vec::new();
         for (place, workload, report) in part_state.reports.drain(..) {
             let now = place.event.0.0.time();

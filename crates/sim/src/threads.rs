@@ -4,8 +4,8 @@
 //! the method; [`crate::parts`] contains the behaviour of one part.
 
 mod beginning;
-mod letters;
 mod mode_chooser;
+mod part_messages;
 mod report;
 mod step;
 mod watch;
@@ -313,7 +313,9 @@ impl Parts {
                 return Ok(Err("an MPI program opens connections until late in the run"));
             }
             if must_gain && outline.has_short_messages() {
-                return Ok(Err("messages of an MPI program are short, so that threads would lose"));
+                return Ok(Err(
+                    "messages of an MPI program are so short that several threads would be slower",
+                ));
             }
             let ranks = u64::from(mpi.size_of_program());
             total = outline.messages + ranks;

@@ -85,9 +85,14 @@ def stops(
 ) -> tuple[core.Stop, ...]:
     """Return the limits that can stop a run of a scenario early.
 
-    ``warmed`` are the parts of the summary that exclude a warm-up. Raises ``InputError`` with the
-    reasons if no limit can stop a run.
+    ``warmed`` are the parts of the summary that exclude a warm-up. Raises ``InputError`` without a
+    limit, and with the reasons if no limit can stop a run.
     """
+    if not goals.limits:
+        raise InputError(
+            f"{KEY}: there is no limit that a run can miss. Write one into the table [goal], such "
+            'as "flows.fct_us.p99" = "< 20 ms"'
+        )
     limits = [limit for limit in goals.limits if not limit.least]
     measures = [limit.metric for limit in limits]
     found = core.stop_obstacles(

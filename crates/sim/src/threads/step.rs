@@ -2,7 +2,7 @@
 //! of the undivided run. Execution in step is needed to find the last event of the run, for
 //! samples, which visit all links, and for TCP timers that inspect the peer of a connection.
 
-use super::letters::Letters;
+use super::part_messages::PartMessages;
 use super::report::PartReport;
 use crate::network::Source;
 use crate::site::Site;
@@ -111,11 +111,11 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
 /// Passes the messages of the part number `part` to the other parts.
 fn deliver(worlds: &mut [&mut World], part: usize) {
     worlds[part].partition_mut().first_out = Time::NEVER;
-    let mut letters = Letters::default();
+    let mut messages = PartMessages::default();
     for to in (0..worlds.len()).filter(|&to| to != part) {
-        letters.take(worlds[part], to);
-        letters.deliver(worlds[to]);
-        letters.take(worlds[part], to); // the memory of the empty lists is used again
+        messages.take(worlds[part], to);
+        messages.deliver(worlds[to]);
+        messages.take(worlds[part], to); // the memory of the empty lists is used again
     }
 }
 

@@ -1,8 +1,8 @@
 //! Windows of a partitioned run: every part executes its events before the end of the window, then
 //! all parts wait at a barrier and exchange messages.
 
-use super::letters::Letters;
 use super::mode_chooser::{Clock, Done, ModeChooser};
+use super::part_messages::PartMessages;
 use super::report::PartReport;
 use super::step::in_step;
 use super::watch::{PartsSnapshot, Request, Watcher};
@@ -18,7 +18,7 @@ pub struct Exchange<'a> {
     /// Barrier at which the threads wait between two windows.
     pub meeting: Meeting,
     /// Messages between parts, by parity of the window, sending part and receiving part.
-    letters: Vec<Mutex<Letters>>,
+    messages: Vec<Mutex<PartMessages>>,
     /// Reports of the parts, by parity of the window and part.
     reports: Vec<Mutex<PartReport>>,
     lookahead: Span,
@@ -42,7 +42,7 @@ impl<'a> Exchange<'a> {
         Exchange {
             worlds: worlds.iter_mut().map(Mutex::new).collect(),
             meeting: Meeting::new(parts),
-            letters: (0..2 * parts * parts).map(|_| Mutex::default()).collect(),
+            messages: (0..2 * parts * parts).map(|_| Mutex::default()).collect(),
             reports: (0..2 * parts).map(|_| Mutex::new(PartReport::NOTHING)).collect(),
             lookahead,
             until,
@@ -62,8 +62,8 @@ impl<'a> Exchange<'a> {
         f(&mut worlds)
     }
 
-    fn letters(&self, parity: usize, from: usize, to: usize) -> MutexGuard<'_, Letters> {
-        locked(&self.letters[(parity * self.parts() + from) * self.parts() + to])
+    fn messages(&self, parity: usize, from: usize, to: usize) -> MutexGuard<'_, PartMessages> {
+        locked(&self.messages[(parity * self.parts() + from) * self.parts() + to])
     }
 
     /// Publishes the messages and the report of part number `me` to the other parts, at the end of
@@ -74,7 +74,7 @@ impl<'a> Exchange<'a> {
         let cut = world.partition_mut();
         next = next.min(std::mem::replace(&mut cut.first_out, Time::NEVER));
         for to in 0..self.parts() {
-            self.letters(parity, me, to).take(world, to);
+            self.messages(parity, me, to).take(world, to);
         }
         let bound = if next == Time::NEVER { next } else { next + self.lookahead };
         let mut step = world.next_look_across(bound);
@@ -99,7 +99,7 @@ impl<'a> Exchange<'a> {
     /// part).
     fn receive(&self, parity: usize, me: usize, world: &mut World) {
         for from in 0..self.parts() {
-            self.letters(parity, from, me).deliver(world);
+            self.messages(parity, from, me).deliver(world);
         }
     }
 

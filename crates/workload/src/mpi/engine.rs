@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Part of an MPI message that crosses the network separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
+pub(super) enum Part {
     /// Whole eager message, sent without rendezvous.
     Eager,
     /// Request to send, the first part of a rendezvous.
@@ -21,16 +21,28 @@ enum Part {
     Data,
 }
 
+/// Number of the lowest bits of a tag, which have the part of the message.
+const PART_BITS: u32 = 2;
+
 /// Returns the tag of a part of a message in wake-ups; `slot` is the number of the message in its
 /// table.
-fn tag_of(slot: u32, part: Part) -> u64 {
-    u64::from(slot) << 2 | part as u64
+pub(super) fn tag_of(slot: u32, part: Part) -> u64 {
+    u64::from(slot) << PART_BITS | part as u64
 }
 
-fn part_of(tag: u64) -> (u32, Part) {
+/// Returns slot or number, and part, of a message with this tag.
+pub(super) fn part_of(tag: u64) -> (u32, Part) {
     let part = [Part::Eager, Part::Ask, Part::Clear, Part::Data][(tag & 3) as usize];
-    ((tag >> 2) as u32, part)
+    ((tag >> PART_BITS) as u32, part)
 }
+
+/// Returns what the tags of all parts of a message have in common.
+pub(super) fn without_part(tag: u64) -> u64 {
+    tag >> PART_BITS
+}
+
+/// Number of the bits of a network tag below the sending rank: part and number of the message.
+const SENDER_SHIFT: u32 = u32::BITS + PART_BITS;
 
 /// Bit of a network tag with the sending rank and the number of a message in place of its slot.
 const NUMBERED: u64 = 1 << 63;
@@ -41,8 +53,13 @@ const NUMBERED: u64 = 1 << 63;
 fn network_tag(slot: u32, message: &Message, part: Part) -> u64 {
     match message.number {
         0 => tag_of(slot, part),
-        number => NUMBERED | u64::from(message.from) << 34 | tag_of(number, part),
+        number => NUMBERED | u64::from(message.from) << SENDER_SHIFT | tag_of(number, part),
     }
+}
+
+/// Returns the sending rank in a [network tag](network_tag) with the bit [`NUMBERED`].
+fn sender_of(network_tag: u64) -> u32 {
+    (network_tag >> SENDER_SHIFT) as u32 & ((1 << RANK_BITS) - 1)
 }
 
 /// A message that a rank in one part of a partitioned run (one run on several threads) has sent to a
@@ -55,6 +72,29 @@ pub struct Envelope {
     bytes: u64,
     #[serde(with = "eastwest_types::name")]
     call: Name,
+}
+
+impl Envelope {
+    /// Returns this message of the rank `from` with its number in a partitioned run, written at the
+    /// time `sent`. `send` is the request of a send with rendezvous.
+    fn message(self, (from, number): (u32, u32), sent: Time, send: Option<u32>) -> Message {
+        let Envelope { to, communicator, tag, bytes, call } = self;
+        let (arrived, matched, receive) = (Time::NEVER, Time::NEVER, None);
+        Message {
+            from,
+            number,
+            to,
+            communicator,
+            tag,
+            bytes,
+            call,
+            sent,
+            arrived,
+            matched,
+            send,
+            receive,
+        }
+    }
 }
 
 /// Request of a send with rendezvous in another part of a partitioned run.
@@ -180,20 +220,8 @@ impl Mpi {
         let asks = bytes > self.config.eager_limit;
         let of = Of::Send { communicator, to, tag, bytes };
         let send = asks.then(|| self.requests.add(Request::new(from, of)));
-        let message = Message {
-            from,
-            number,
-            to,
-            communicator,
-            tag,
-            bytes,
-            call,
-            sent: now,
-            arrived: Time::NEVER,
-            matched: Time::NEVER,
-            send,
-            receive: None,
-        };
+        let envelope = Envelope { to, communicator, tag, bytes, call };
+        let message = envelope.message((from, number), now, send);
         let slot = self.add_message(message);
         if self.own.is_some() {
             out.push(Action::MpiSent { tag: network_tag(slot, &message, Part::Eager) });
@@ -304,10 +332,10 @@ impl Mpi {
 
     /// Returns the slot of the message with this network tag, and the part of the message.
     fn of_network_tag(&self, tag: u64) -> (u32, Part) {
-        let (number, part) = part_of(tag & ((1 << 34) - 1));
+        let (number, part) = part_of(tag);
         match tag & NUMBERED {
             0 => (number, part),
-            _ => (self.numbered[&((tag >> 34) as u32 & ((1 << RANK_BITS) - 1), number)], part),
+            _ => (self.numbered[&(sender_of(tag), number)], part),
         }
     }
 
@@ -349,23 +377,9 @@ impl Mpi {
     /// Adds a message that a rank in another part of a partitioned run has sent at the time `sent`
     /// to a rank of this part.
     pub fn announce(&mut self, sent: Time, network_tag: u64, envelope: Envelope) {
-        let (number, part) = part_of(network_tag & ((1 << 34) - 1));
-        let from = (network_tag >> 34) as u32 & ((1 << RANK_BITS) - 1);
-        let Envelope { to, communicator, tag, bytes, call } = envelope;
-        self.add_message(Message {
-            from,
-            number,
-            to,
-            communicator,
-            tag,
-            bytes,
-            call,
-            sent,
-            arrived: Time::NEVER,
-            matched: Time::NEVER,
-            send: (part == Part::Ask).then_some(ELSEWHERE),
-            receive: None,
-        });
+        let (number, part) = part_of(network_tag);
+        let send = (part == Part::Ask).then_some(ELSEWHERE);
+        self.add_message(envelope.message((sender_of(network_tag), number), sent, send));
     }
 
     /// Handles the arrival of a part of a message at its destination.

@@ -10,6 +10,7 @@
 //! into the order of an undivided run.
 
 use super::collective::{Call, Seat, Teams};
+use super::engine::{part_of, tag_of, without_part};
 use super::groups::Member;
 use super::matching::{Slots, parts_of};
 use super::record::{Node, Record};
@@ -43,17 +44,18 @@ pub struct UnitedSlots {
 impl UnitedSlots {
     /// Records that the message with this network tag was sent.
     pub fn send(&mut self, tag: u64) {
-        self.of.insert(tag >> 2, self.slots.add(true));
+        self.of.insert(without_part(tag), self.slots.add(true));
     }
 
     /// Returns the network tag that the message has in an undivided run.
     pub fn undivided(&self, tag: u64) -> u64 {
-        self.of.get(&(tag >> 2)).map_or(tag, |&slot| u64::from(slot) << 2 | tag & 3)
+        let slot = self.of.get(&without_part(tag));
+        slot.map_or(tag, |&slot| tag_of(slot, part_of(tag).1))
     }
 
     /// Records that the message with this network tag was received.
     pub fn receive(&mut self, tag: u64) {
-        let slot = self.of.remove(&(tag >> 2)).unwrap_or((tag >> 2) as u32);
+        let slot = self.of.remove(&without_part(tag)).unwrap_or(part_of(tag).0);
         self.slots.remove(slot);
     }
 }

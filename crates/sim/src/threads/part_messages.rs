@@ -6,15 +6,15 @@ use eastwest_network::partition::Mail;
 
 /// Messages from one part of a partitioned run to another one.
 #[derive(Default)]
-pub struct Letters {
+pub struct PartMessages {
     /// Messages of workloads that were written to endpoints of the other part.
     written: Vec<Written>,
     /// Packets and promises (announced deliveries).
     mail: Mail,
 }
 
-impl Letters {
-    /// Takes the messages of a part of the run to the part number `to`. The letters are empty.
+impl PartMessages {
+    /// Takes the messages of a part of the run to the part number `to`. Those taken before must have been delivered.
     pub fn take(&mut self, from: &mut World, to: usize) {
         std::mem::swap(&mut self.mail, &mut from.partition_mut().out[to]);
         if let Some(written) = from.part_state_mut().written.get_mut(to) {
