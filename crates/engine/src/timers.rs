@@ -26,6 +26,11 @@ impl Timers {
         Timers { heap: BinaryHeap::new(), class, seed }
     }
 
+    /// Reserves memory for this number of further wake-ups.
+    pub fn reserve(&mut self, wake_ups: usize) {
+        self.heap.reserve(wake_ups);
+    }
+
     /// Schedules a wake-up at time `at`, and stores `token` with it. A hash of `source` decides the
     /// order of wake-ups at the same time. Returns whether the new wake-up is the earliest one.
     pub fn push(&mut self, at: Time, source: u64, token: u64) -> bool {

@@ -42,9 +42,6 @@ use std::collections::VecDeque;
 /// Number of time windows between two counts of packet transmissions for the progress display.
 const WINDOWS_PER_COUNT: u64 = 64;
 
-/// Largest number of connections for which a part reserves memory before they are opened.
-const MOST_RESERVED: u64 = 1 << 20;
-
 /// Bits of the rank of a wake-up that hold the number of opened connections.
 const RANKS_OF_OPENED: u64 = (1 << 24) - 1;
 
@@ -468,12 +465,10 @@ impl World {
     /// Makes this world, the complete state of a run, one part of a partitioned run.
     /// `unused` is the fabric before the first event, if the run has begun.
     pub(crate) fn become_part(&mut self, partition: Partition, unused: Option<Fabric>) {
-        let flows = self.site.drivers.all.iter().filter_map(|driver| driver.workload.local_flows());
-        let connections = flows.sum::<u64>().min(MOST_RESERVED) as usize;
         let transport = self.site.drivers.of(0).transport.number();
         let awaited = self.site.drivers.all.iter().map(|driver| !driver.background).collect();
         self.part_state = Some(Box::new(PartState { awaited, transport, ..PartState::default() }));
-        self.transport_in_part().become_part(connections);
+        self.transport_in_part().become_part();
         for driver in &mut self.site.drivers.all {
             driver.background = true;
         }

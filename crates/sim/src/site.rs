@@ -49,6 +49,9 @@ pub struct Site {
     pub(crate) frames: Option<Box<Frames>>,
 }
 
+/// Largest number of connections for which memory is reserved before they are opened.
+const MOST_RESERVED: u64 = 1 << 20;
+
 impl Site {
     /// Builds the state of a run from its plan. Fails if the fabric cannot be built, for example
     /// because a host has no path to another one.
@@ -82,6 +85,20 @@ impl Site {
             cables: None,
             frames: None,
         })
+    }
+
+    /// Reserves memory for the connections that workloads will open, as far as their number is known,
+    /// so that tables with an entry for each connection are not copied while they grow.
+    pub(crate) fn reserve_connections(&mut self) {
+        let flows = self.drivers.all.iter().filter_map(|driver| driver.workload.local_flows());
+        let connections = flows.sum::<u64>().min(MOST_RESERVED) as usize;
+        if connections > 0 {
+            for driver in &self.drivers.all {
+                self.transports.of_mut(driver.transport.number()).reserve(connections);
+            }
+            self.network.timers.reserve(connections);
+            self.drivers.wakes.reserve(connections);
+        }
     }
 
     /// Passes a request to TCP: a timer has expired, or an application writes or closes.

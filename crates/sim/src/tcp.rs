@@ -259,10 +259,7 @@ impl Tcp {
 }
 
 impl Partitionable for Tcp {
-    fn become_part(&mut self, connections: usize) {
-        self.stack.reserve(connections);
-        self.connections.reserve(connections);
-        self.messages.reserve(connections);
+    fn become_part(&mut self) {
         self.stack.record_late_arrivals();
     }
 
@@ -302,6 +299,12 @@ impl StreamTransport for Tcp {
 
     fn messages_mut(&mut self) -> &mut Messages {
         &mut self.messages
+    }
+
+    fn reserve(&mut self, connections: usize) {
+        self.stack.reserve(connections);
+        self.connections.reserve(connections);
+        self.messages.reserve(connections);
     }
 
     fn open(

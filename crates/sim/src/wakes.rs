@@ -51,6 +51,12 @@ impl Wakes {
         Wakes { timers: Timers::new(Class::Wake, seed), wake_ups: Vec::new(), free: Vec::new() }
     }
 
+    /// Reserves memory for this number of further wake-ups.
+    pub fn reserve(&mut self, wake_ups: usize) {
+        self.wake_ups.reserve(wake_ups);
+        self.timers.reserve(wake_ups);
+    }
+
     /// Schedules a wake-up at time `at`. Returns whether it is the earliest one.
     pub fn push(&mut self, at: Time, wake_up: WakeUp) -> bool {
         let place = match self.free.pop() {

@@ -144,6 +144,7 @@ impl World {
     /// Notifies all workloads that the run begins. Further calls do nothing.
     pub(crate) fn start_workloads(&mut self) {
         if !std::mem::replace(&mut self.has_started, true) {
+            self.site.reserve_connections();
             for w in 0..self.site.drivers.all.len() {
                 self.notify_workload(w as u16, Event::Begin);
             }

@@ -37,6 +37,9 @@ pub trait StreamTransport {
     /// Returns mutable access to the messages in flight on all connections of this transport.
     fn messages_mut(&mut self) -> &mut Messages;
 
+    /// Reserves memory for this number of connections.
+    fn reserve(&mut self, connections: usize);
+
     /// Opens connection `number` for a workload. `of` is the workload, its name for the connection
     /// and the traffic class; `ends` are client and server; `cards` are their [network
     /// cards](Network::hashes_of_new). Returns the endpoint of the client and the connection;
@@ -115,9 +118,9 @@ pub trait StreamTransport {
 
 /// A transport of byte streams that can be used in a [partitioned](crate::parts) run.
 pub trait Partitionable {
-    /// Prepares for one part of a partitioned run: reserves memory for `connections` connections, and
-    /// records the endpoints for [`take_late_arrivals`](Partitionable::take_late_arrivals).
-    fn become_part(&mut self, connections: usize);
+    /// Prepares for one part of a partitioned run: records the endpoints for
+    /// [`take_late_arrivals`](Partitionable::take_late_arrivals).
+    fn become_part(&mut self);
 
     /// Counts a connection between hosts of other parts of a partitioned run. Returns false if all
     /// slots are in use.

@@ -99,10 +99,7 @@ fn loss_counts(sender: &QueuePair) -> LossCounts {
 }
 
 impl Partitionable for RoceV2 {
-    fn become_part(&mut self, connections: usize) {
-        self.stack.reserve(connections);
-        self.connections.reserve(connections);
-        self.messages.reserve(connections);
+    fn become_part(&mut self) {
         self.stack.record_late_arrivals();
     }
 
@@ -141,6 +138,12 @@ impl StreamTransport for RoceV2 {
 
     fn messages_mut(&mut self) -> &mut Messages {
         &mut self.messages
+    }
+
+    fn reserve(&mut self, connections: usize) {
+        self.stack.reserve(connections);
+        self.connections.reserve(connections);
+        self.messages.reserve(connections);
     }
 
     fn open(
