@@ -26,6 +26,13 @@ pub fn prefetch_item<T>(items: &[T], index: usize) {
     prefetch_at(items.as_ptr().wrapping_add(index), size_of::<T>().div_ceil(64));
 }
 
+/// Prefetches the cache lines of the object at `place` into the caches of the processor. Any address
+/// is allowed.
+#[inline]
+pub fn prefetch_address<T>(place: *const T) {
+    prefetch_at(place, size_of::<T>().div_ceil(64));
+}
+
 #[inline]
 fn prefetch_at<T>(place: *const T, lines: usize) {
     #[cfg(target_arch = "x86_64")]

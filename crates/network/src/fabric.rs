@@ -14,7 +14,7 @@ use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules};
 use crate::fault::{Change, Effect, Schedule};
 use crate::journeys::Journeys;
-use crate::link::{Link, LinkSpec, Mode, Outcome};
+use crate::link::{Kinds, Link, LinkSpec, Mode, Outcome};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
 use crate::packet_handle::{PacketHandle, PacketWords};
@@ -167,6 +167,7 @@ impl Fabric {
             .collect();
         let observed = observed_links(config, graph.cables.len() * 2);
         let dcb = Arc::new(config.dcb.clone());
+        let mut kinds = Kinds::default();
         for (i, cable) in graph.cables.iter().enumerate() {
             interrupt::steps(16);
             for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
@@ -174,7 +175,9 @@ impl Fabric {
                 let mut spec = link_spec(config, &graph, seed, place, observed[links.len()]);
                 spec.shared.clone_from(&buffers[from as usize]);
                 spec.dcb = dcb_port(&dcb, config, graph.hosts, place, observed[links.len()], seed);
-                links.push(Link::new(spec));
+                let mut link = Link::new(spec);
+                kinds.share(&mut link);
+                links.push(link);
             }
             if cable.a < graph.hosts && up[cable.a as usize] == u32::MAX {
                 up[cable.a as usize] = 2 * i as u32;
@@ -472,7 +475,7 @@ impl Fabric {
     #[cold]
     fn set_during(&mut self, now: Time, link: u32, before: u32) {
         let ingress = if before == link { reverse(link) } else { before };
-        let number = self.links[ingress as usize].counters.packets.saturating_sub(1);
+        let number = self.links[ingress as usize].counters().packets.saturating_sub(1);
         if let Some(partition) = &mut self.partition {
             partition.during = (Key::new(now, Class::Arrival), ingress, number);
         }
@@ -513,10 +516,13 @@ impl Fabric {
         }
     }
 
-    /// Connects each port to the shared buffer of its switch; necessary after reading a checkpoint.
+    /// Connects each port to the shared buffer of its switch, and links to the properties that they
+    /// share; necessary after reading a checkpoint.
     pub fn share_memory(&mut self) {
         let mut memories = vec![None; self.graph.names.len()];
+        let mut kinds = Kinds::default();
         for link in &mut self.links {
+            kinds.share(link);
             if let Some(memory) = memories.get_mut(link.from as usize) {
                 link.share_memory(memory);
             }
@@ -561,7 +567,7 @@ impl Fabric {
             && let Some(source) = events.leader()
             && let Some(link) = self.links.get(source as usize)
         {
-            memory::prefetch_lines(link, 2);
+            memory::prefetch_lines(link, 1);
         }
     }
 
@@ -819,7 +825,7 @@ impl Fabric {
     /// Returns the number of packet transmissions completed on all links, which is the unit of
     /// simulation speed.
     pub fn packet_hops(&self) -> u64 {
-        self.links.iter().map(|l| l.counters.packets).sum()
+        self.links.iter().map(|l| l.counters().packets).sum()
     }
 
     /// Returns the time from writing a message of `bytes` bytes to its arrival, over an idle path

@@ -121,7 +121,7 @@ impl Journeys {
         let is_first = link.from < hosts;
         let begun = if is_first { pool.get(handle.slot()).born() } else { journey.arrived };
         let since = arrived.since(begun);
-        let propagation = link.delay.min(since);
+        let propagation = link.delay().min(since);
         let transmission = link.send_time(u32::from(handle.ip_len())).min(since - propagation);
         let waited = since - propagation - transmission;
         if is_first {

@@ -24,8 +24,10 @@
 
 mod asleep;
 mod card;
+mod counts;
 mod fault_state;
 mod faults;
+mod kind;
 pub mod meter;
 mod partitioned;
 mod port_queues;
@@ -51,6 +53,7 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{HopTelemetry, Limit, Rate, Span, Time};
 use fault_state::FaultState;
+pub(crate) use kind::{Kinds, LinkKind};
 use meter::Meter;
 use port_queues::Admission;
 pub(crate) use port_queues::PortQueues;
@@ -79,17 +82,6 @@ pub struct Counters {
     /// Running hash over the events of every packet at this port, from which the digest of a run is
     /// computed.
     pub trail: u64,
-}
-
-impl Counters {
-    /// Adds an event of a packet to the running hash [`Counters::trail`], so that the hash changes
-    /// if any packet is treated differently.
-    #[inline(always)]
-    fn fold(&mut self, when: u64, identity: u32) {
-        let identity = u64::from(identity) << 32 | u64::from(identity);
-        self.trail =
-            (self.trail ^ when ^ identity).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(29);
-    }
 }
 
 /// Result of [`Link::enqueue`].
@@ -125,51 +117,46 @@ pub(crate) struct Partitioned {
     own_ring: Option<Ring<PacketHandle>>,
 }
 
-/// A directed link and its output port. The fields that every packet accesses are in two cache
-/// lines. The arrival of a packet at a switch accesses only the first one, so that a hop from link
-/// to link accesses three.
+/// A directed link and its output port. The fields that packets access at a port on the fastest path
+/// are in the first cache line, so that a hop from link to link accesses two.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
     /// Packets that have left the port, or whose departure is decided, in order of arrival at the
-    /// far end.
+    /// far end. Its `note` is the number of bytes that [`Link::held_bytes`] returns, modulo 2³².
     pub(crate) on_wire: Ring<PacketHandle>,
-    /// Counters of the link: packets, bytes, and a running hash over all events.
-    pub counters: Counters,
-    /// IP bytes of the packets in `on_wire`, the ring of packets in flight. In modes `Eager` and
-    /// `Lazy` they include queued packets.
-    pub(crate) held_bytes: u64,
-    /// Number of the node at the far end.
-    pub to: u32,
-    /// Framing in bytes (bits 0 to 13), and the bits [`SLOW_ARRIVAL`] and [`WITH_JITTER`].
-    framing_and_path: u16,
-    min_frame: u16,
-
+    /// Running hash over the events of every packet at this port, see [`Counters::trail`].
+    trail: u64,
     /// Time at which the port will have sent all queued packets, if no more packets arrive.
     pub(crate) busy_until: Time,
-    /// Transmission time per byte in ps, times 2¹⁶.
-    pub(crate) ps_per_byte_q16: u64,
-    /// Current propagation delay, with the effect of faults.
-    pub(crate) delay: Span,
+    /// Properties that other links share.
+    pub(crate) kind: Arc<LinkKind>,
+    /// Number of the node at the far end.
+    pub to: u32,
+    /// Longest waiting time, see [`Link::longest_wait`], in units of 2¹⁶ ps: rounded up, at least 1.
+    /// The largest number stands for all longer times.
+    longest_wait_units: u32,
+    /// Bytes, framing included, of the packets that `new_packets` counts.
+    new_bytes: u32,
+    /// Number of packets that have arrived at the far end and are not yet in `packets`.
+    new_packets: u16,
+    /// The bits [`SLOW_ARRIVAL`], [`WITH_JITTER`] and [`FAST_ENQUEUE`].
+    paths: u16,
+
+    /// Number of packets that have arrived at the far end, without `new_packets`.
+    packets: u64,
+    /// Bytes that have arrived at the far end, framing included, without `new_bytes`.
+    bytes: u64,
     /// Longest time from the arrival of a packet at the port until its first bit can be sent.
-    pub max_backlog: Span,
-    /// Width in time of the uniform random delay at the far end, and its seed.
-    jitter: Span,
+    longest_wait: Span,
+    /// Seed of the random delay at the far end.
     jitter_seed: u64,
-    /// Number of packets in `on_wire` (in flight or queued) below which the discipline admits every
-    /// packet and need not be called. In mode `Lazy`, the discipline at rest also decides nothing
-    /// at dequeue below this number.
-    admits_below: u32,
     /// Number of packets at the end of the ring whose transmission is not known to have started.
     /// This count is used at ports with data-centre bridging (DCB), in mode `Lazy`, and in mode
     /// `Eager` if the discipline sees every packet or the link sleeps, see [`started`].
     pub(crate) waiting: u32,
     /// Number of the node that sends on this link.
     pub from: u32,
-    /// Whether [`Link::enqueue`] uses its fastest path: mode `Eager`, no faults, and a link that
-    /// never sleeps. In mode `Lazy`: whether the port fixes departures at enqueue for now, see
-    /// [`started`].
-    eager_fast_path: bool,
     /// Whether the port is in [`Mode::Lazy`], in which departures are decided at dequeue.
     lazy: bool,
     /// Whether the discipline must see every packet, at a port in mode `Eager`.
@@ -214,15 +201,17 @@ pub struct Link {
 }
 
 // The size is a power of two, so that a link is addressed with a shift.
-const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
-const _: () = assert!(std::mem::offset_of!(Link, busy_until) == 64);
+const _: () = assert!(std::mem::offset_of!(Link, packets) == 64 && size_of::<Link>() == 256);
 
-/// Bit of [`Link::framing_and_path`] that is set if an event of the link may be other than an
-/// arrival, or if its arrivals need more than [`Link::arrive_fast`] does.
-const SLOW_ARRIVAL: u16 = 1 << 15;
-/// Bit of [`Link::framing_and_path`] that is set if the far end adds a random delay. Arrivals read
-/// it instead of the width of the delay, which is in another cache line.
-const WITH_JITTER: u16 = 1 << 14;
+/// Bit of [`Link::paths`] that is set if an event of the link may be other than an arrival, or if its
+/// arrivals need more than [`Link::arrive_fast`] does.
+const SLOW_ARRIVAL: u16 = 1 << 0;
+/// Bit of [`Link::paths`] that is set if the far end adds a random delay.
+const WITH_JITTER: u16 = 1 << 1;
+/// Bit of [`Link::paths`] that is set if [`Link::enqueue`] uses its fastest path: mode `Eager`, no
+/// faults, and a link that never sleeps. In mode `Lazy`: if the port fixes departures at enqueue for
+/// now, see [`started`].
+const FAST_ENQUEUE: u16 = 1 << 2;
 
 /// Parameters of a new link and its output port.
 pub struct LinkSpec {
@@ -296,19 +285,31 @@ impl Link {
             Some(_) => Queue::DropTail(DropTail(Limit::Packets(0))),
         };
         let sees_all = eager && queue.sees_all();
-        assert!(spec.framing < WITH_JITTER, "framing needs at most 14 bits");
-        let mut link = Link {
-            on_wire: Ring::default(),
-            admits_below: if sees_all { 0 } else { queue.admits_below(spec.mtu) },
-            busy_until: Time::ZERO,
+        let framing = u32::from(spec.framing);
+        let longest = (spec.mtu.max(LARGEST_BARE_PACKET) + framing).max(u32::from(spec.min_frame));
+        assert!(longest <= u32::from(u16::MAX), "65,536 packets must have less than 2³² bytes");
+        let kind = LinkKind {
             ps_per_byte_q16: spec.cable.rate.ps_per_byte_q16(),
             delay: spec.cable.delay,
             jitter: spec.jitter,
-            jitter_seed: spec.jitter_seed,
+            admits_below: if sees_all { 0 } else { queue.admits_below(spec.mtu) },
+            framing,
+            min_frame: spec.min_frame.into(),
+        };
+        let mut link = Link {
+            on_wire: Ring::default(),
+            trail: 0,
+            busy_until: Time::ZERO,
+            kind: Arc::new(kind),
             to: spec.to,
-            framing_and_path: spec.framing,
-            min_frame: spec.min_frame,
-            eager_fast_path: eager && lpi.is_none(),
+            longest_wait_units: 1,
+            new_bytes: 0,
+            new_packets: 0,
+            paths: if eager && lpi.is_none() { FAST_ENQUEUE } else { 0 },
+            packets: 0,
+            bytes: 0,
+            longest_wait: Span::ZERO,
+            jitter_seed: spec.jitter_seed,
             lazy,
             sees_all,
             acts_before_arrival: lazy && queues.is_none(),
@@ -321,9 +322,6 @@ impl Link {
             deferred_drops: None,
             partitioned: None,
             lpi,
-            held_bytes: 0,
-            counters: Counters::default(),
-            max_backlog: Span::ZERO,
             account: None,
             lost: 0,
             meter: spec.measured.then(Default::default),
@@ -336,7 +334,8 @@ impl Link {
             // With fewer packets, every packet waits for less than `passes_below`.
             let largest = link.send_time(spec.mtu.max(LARGEST_BARE_PACKET)).0.max(1);
             let short = link.queue.passes_below().0.div_ceil(largest);
-            link.admits_below = link.admits_below.min(u32::try_from(short).unwrap_or(u32::MAX));
+            let admits_below = &mut Arc::make_mut(&mut link.kind).admits_below;
+            *admits_below = (*admits_below).min(u32::try_from(short).unwrap_or(u32::MAX));
         }
         link
     }
@@ -344,37 +343,46 @@ impl Link {
     /// Decides whether arrivals use [`Link::arrive_fast`]. Must be called after every change of a
     /// field that this function reads.
     fn choose_arrival_path(&mut self) {
-        let only_arrivals = self.eager_fast_path || self.lazy;
-        let is_fast = only_arrivals && !self.acts_before_arrival;
-        let slow = if is_fast { 0 } else { SLOW_ARRIVAL };
-        let jitter = if self.jitter == Span::ZERO { 0 } else { WITH_JITTER };
-        self.framing_and_path = self.framing() | slow | jitter;
+        let only_arrivals = self.enqueues_fast() || self.lazy;
+        self.set_path(SLOW_ARRIVAL, !only_arrivals || self.acts_before_arrival);
+        self.set_path(WITH_JITTER, self.kind.jitter > Span::ZERO);
+    }
+
+    /// Sets or clears a bit of [`Link::paths`].
+    fn set_path(&mut self, bit: u16, on: bool) {
+        self.paths = if on { self.paths | bit } else { self.paths & !bit };
     }
 
     /// Whether events of the link may be executed by [`Link::arrive_fast`].
     #[inline]
     pub(crate) fn arrives_fast(&self) -> bool {
-        self.framing_and_path & SLOW_ARRIVAL == 0
+        self.paths & SLOW_ARRIVAL == 0
     }
 
     /// Returns the framing in bytes: bytes of a packet on the link in addition to its IP length.
     #[inline]
-    pub(crate) fn framing(&self) -> u16 {
-        self.framing_and_path & !(SLOW_ARRIVAL | WITH_JITTER)
+    pub(crate) fn framing(&self) -> u32 {
+        self.kind.framing
+    }
+
+    /// Returns the current propagation delay, with the effect of faults.
+    #[inline]
+    pub(crate) fn delay(&self) -> Span {
+        self.kind.delay
     }
 
     /// Returns the bytes on the link of a packet of `ip_len` IP bytes, framing and padding
     /// included.
     #[inline]
     pub fn wire_bytes(&self, ip_len: u32) -> u32 {
-        (ip_len + u32::from(self.framing())).max(u32::from(self.min_frame))
+        self.kind.wire_bytes(ip_len)
     }
 
     /// Returns the transmission time of a packet of `ip_len` IP bytes, framing included, rounded
     /// down to a picosecond.
     #[inline]
     pub(crate) fn send_time(&self, ip_len: u32) -> Span {
-        Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
+        Span((u64::from(self.wire_bytes(ip_len)) * self.kind.ps_per_byte_q16) >> 16)
     }
 
     /// Returns the counts of marks and drops at the port, by group of packets.
@@ -411,7 +419,7 @@ impl Link {
     /// Whether the port is on the fastest path of enqueue, [`Link::enqueue_fast`].
     #[inline]
     pub(crate) fn enqueues_fast(&self) -> bool {
-        self.eager_fast_path
+        self.paths & FAST_ENQUEUE != 0
     }
 
     /// Enqueues a packet at the port of a link that [`enqueues_fast`](Link::enqueues_fast). `Some`:
@@ -424,7 +432,7 @@ impl Link {
         packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Result<Option<Key>, Outcome> {
-        if self.on_wire.len() >= self.admits_below as usize {
+        if self.on_wire.len() >= self.kind.admits_below as usize {
             let outcome = match (self.sees_all, self.busy_until > now) {
                 (true, _) => self.decide_and_count(now, packet, pool),
                 (false, true) => self.decide_on_fast_path(now, packet, pool),
@@ -442,7 +450,7 @@ impl Link {
     /// fabric.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Time, packet: PacketWords, pool: &mut PacketPool) -> Outcome {
-        if self.eager_fast_path {
+        if self.enqueues_fast() {
             return match self.enqueue_fast(now, packet, pool) {
                 Ok(None) => Outcome::Queued,
                 Ok(Some(key)) => Outcome::Sooner(key),
@@ -530,8 +538,8 @@ impl Link {
     fn append_to_wire(&mut self, now: Time, packet: PacketWords) -> Option<Key> {
         let ip_bytes = packet.ip_bytes();
         let depart = self.extend_backlog(now, self.send_time(ip_bytes as u32));
-        let arrive = depart.after(self.delay);
-        self.held_bytes += ip_bytes;
+        let arrive = depart.after(self.kind.delay);
+        self.on_wire.hold(ip_bytes as u32);
         let first = self.on_wire.is_empty();
         self.on_wire.push(packet.arriving(arrive));
         first.then(|| self.arrival_key(now, arrive))
@@ -623,7 +631,7 @@ impl Link {
         }
         debug_assert!(self.fault_state.is_some());
         let busy = self.busy_until > now;
-        if (busy && self.on_wire.len() >= self.admits_below as usize) || self.sees_all {
+        if (busy && self.on_wire.len() >= self.kind.admits_below as usize) || self.sees_all {
             let backlog = if busy { self.backlog(now) } else { Backlog::default() };
             if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
                 return Outcome::Dropped(cause);
@@ -642,7 +650,7 @@ impl Link {
     fn extend_backlog(&mut self, now: Time, send_time: Span) -> Time {
         let start = self.busy_until.max(now);
         let backlog = Span(start.0 - now.0);
-        self.max_backlog = self.max_backlog.max(backlog);
+        self.note_wait(backlog);
         self.busy_until = start.after(send_time);
         self.busy_until
     }
@@ -652,8 +660,8 @@ impl Link {
     #[inline]
     pub(crate) fn arrival_key(&self, now: Time, arrive: Time) -> Key {
         let mut at = arrive;
-        if self.jitter.0 > 0 {
-            at = self.jittered(arrive, self.counters.packets).max(now);
+        if self.paths & WITH_JITTER != 0 {
+            at = self.jittered(arrive, self.counters().packets).max(now);
         }
         Key::new(at, Class::Arrival)
     }
@@ -663,7 +671,7 @@ impl Link {
     #[inline]
     fn jittered(&self, arrive: Time, number: u64) -> Time {
         let random = mix(self.jitter_seed ^ number);
-        let extra = (u128::from(random) * u128::from(self.jitter.0)) >> 64;
+        let extra = (u128::from(random) * u128::from(self.kind.jitter.0)) >> 64;
         arrive.after(Span(extra as u64))
     }
 
@@ -695,16 +703,19 @@ impl Link {
             at: now,
             queued_bytes: self.queues.as_ref().map_or(0, |q| q.backlog().bytes),
             // `counters` has only packets that have arrived
-            sent_bytes: self.counters.bytes + on_wire.sum::<u64>() + self.bytes_lost_in_flight(),
+            sent_bytes: self.counters().bytes + on_wire.sum::<u64>() + self.bytes_lost_in_flight(),
             rate: self.rate(),
         };
         pool.record_hop(self.from, slot, hop);
     }
 
-    /// Adds an event of a packet to the running hash of the counters, see [`Counters::fold`].
-    #[inline]
+    /// Adds an event of a packet to the running hash [`Counters::trail`], so that the hash changes if
+    /// any packet is treated differently.
+    #[inline(always)]
     fn fold(&mut self, when: u64, identity: u32) {
-        self.counters.fold(when, identity);
+        let identity = u64::from(identity) << 32 | u64::from(identity);
+        self.trail =
+            (self.trail ^ when ^ identity).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(29);
     }
 
     /// Executes the next event of a link that [`arrives_fast`](Link::arrives_fast), an arrival.
@@ -715,9 +726,7 @@ impl Link {
         let handle = self.take_first(key);
         let next = match self.on_wire.first().map(|handle| handle.arrive) {
             None => Key::NEVER,
-            Some(arrive) if self.framing_and_path & WITH_JITTER == 0 => {
-                Key::new(arrive, Class::Arrival)
-            }
+            Some(arrive) if self.paths & WITH_JITTER == 0 => Key::new(arrive, Class::Arrival),
             Some(arrive) => self.arrival_key(key.time(), arrive),
         };
         (handle, next)
@@ -739,10 +748,9 @@ impl Link {
     #[inline(always)]
     pub(crate) fn take_first(&mut self, key: Key) -> PacketHandle {
         let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
-        let ip_bytes = handle.ip_bytes();
-        self.held_bytes -= ip_bytes;
-        self.counters.packets += 1;
-        self.counters.bytes += u64::from(self.wire_bytes(ip_bytes as u32));
+        let ip_len = handle.ip_bytes() as u32;
+        self.on_wire.release(ip_len);
+        self.count_arrival(ip_len);
         self.fold(key.0, handle.identity());
         handle
     }
@@ -766,7 +774,7 @@ impl Link {
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // Ports in mode `Lazy` also have only arrivals as events.
-        if !(self.eager_fast_path || self.lazy)
+        if !(self.enqueues_fast() || self.lazy)
             && (self.queues.is_some() || self.fault_state.is_some())
         {
             return self.next_key_slow_path(now);
@@ -834,7 +842,7 @@ impl Link {
             let backlog = q.backlog();
             return (backlog.packets as u32, backlog.bytes);
         }
-        if self.lazy && !self.eager_fast_path {
+        if self.lazy && !self.enqueues_fast() {
             return (self.waiting, self.waiting_bytes);
         }
         if self.fault_state.is_some() {
@@ -849,7 +857,7 @@ impl Link {
     /// Returns the packets in the ring whose transmission has not started, at a port without faults
     /// that fixes departures at enqueue (eager).
     fn waits_in_ring(&self, now: Time) -> Backlog {
-        let (mut waiting, mut bytes) = (self.on_wire.len(), self.held_bytes);
+        let (mut waiting, mut bytes) = (self.on_wire.len(), self.held_bytes());
         for handle in self.on_wire.iter().take_while(|handle| self.has_started(handle, now)) {
             waiting -= 1;
             bytes -= u64::from(handle.ip_len());
@@ -865,7 +873,7 @@ impl Link {
         // first packet in the ring has always started. A place below zero wraps around to a large
         // number, at which the ring has no packet.
         let before = (self.on_wire.len() as u32).wrapping_sub(packets).wrapping_sub(1);
-        self.on_wire.get(before).is_some_and(|p| p.arrive > now.after(self.delay))
+        self.on_wire.get(before).is_some_and(|p| p.arrive > now.after(self.kind.delay))
     }
 
     /// Whether the transmission of a packet in the ring has started by `now`, at a port without
@@ -873,7 +881,7 @@ impl Link {
     #[inline]
     fn has_started(&self, handle: &PacketHandle, now: Time) -> bool {
         // The first bit of a packet that has started reaches the far end by `now` plus the delay.
-        let way = handle.arrive.since(now + self.delay);
+        let way = handle.arrive.since(now + self.kind.delay);
         way == Span::ZERO || way <= self.send_time(u32::from(handle.ip_len()))
     }
 
@@ -895,7 +903,7 @@ impl Link {
             return self.busy_until;
         }
         let bytes = queues.bytes_until(dscp, u64::from(self.framing()));
-        let span = (u128::from(bytes) * u128::from(self.ps_per_byte_q16)) >> 16;
+        let span = (u128::from(bytes) * u128::from(self.kind.ps_per_byte_q16)) >> 16;
         queues.sent_at + Span(span as u64)
     }
 
@@ -903,7 +911,7 @@ impl Link {
     /// sets.
     pub fn rate(&self) -> Rate {
         let own = self.cable.rate;
-        match self.ps_per_byte_q16 {
+        match self.kind.ps_per_byte_q16 {
             present if present <= own.ps_per_byte_q16() => own,
             present => Rate(((8_000_000_000_000_u128 << 16) / u128::from(present)) as u64),
         }
@@ -1050,7 +1058,7 @@ impl Link {
             }
             sent_at = now + self.send_time(u32::from(handle.ip_len()));
             handle.arrive = self.arrival_after(sent_at, self.on_wire.len());
-            self.held_bytes += u64::from(handle.ip_len());
+            self.on_wire.hold(handle.ip_len().into());
             self.on_wire.push(handle);
         }
         let q = self.queues.as_mut().expect("a two-event port has queues");

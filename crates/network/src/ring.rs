@@ -6,48 +6,105 @@
 //! cache line ahead at both ends.
 
 use eastwest_engine::memory;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt::{self, Debug};
+use std::ptr::NonNull;
 
 /// Number of cells by which prefetching is ahead; a cache line holds two or three packet handles.
 const AHEAD: u32 = 4;
 
-/// FIFO ring of values that grows when it is full.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked<T>", bound(deserialize = "T: Deserialize<'de>"))]
+/// FIFO ring of values that grows when it is full. It occupies 24 bytes, so that a link with its ring
+/// fits into one cache line; a boxed slice would need four bytes more.
 pub struct Ring<T> {
-    /// Storage: no cells, or a power of two. Cells are accessed without bounds checks, so that only
-    /// this file may change their number.
-    cells: Box<[T]>,
+    /// Storage, a boxed slice of `mask + 1` cells. Cells are accessed without bounds checks, so that
+    /// only this file may change their number.
+    cells: NonNull<T>,
+    /// Number of cells, a power of two, minus 1; [`NO_CELLS`] without cells.
+    mask: u32,
     head: u32,
     /// Number of values in the ring, at most the number of cells.
     len: u32,
+    /// A number that belongs to the owner of the ring. Here it needs no further memory.
+    pub note: u32,
 }
 
-/// A ring as read from a checkpoint, before its fields are checked.
-#[derive(Deserialize)]
-struct Unchecked<T> {
-    cells: Box<[T]>,
-    head: u32,
-    len: u32,
+/// Value of [`Ring::mask`] in a ring without cells: minus 1.
+const NO_CELLS: u32 = u32::MAX;
+
+// SAFETY: a ring owns its cells, like a boxed slice.
+#[allow(unsafe_code)]
+unsafe impl<T: Send> Send for Ring<T> {}
+// SAFETY: a shared ring only gives shared access to its cells, like a boxed slice.
+#[allow(unsafe_code)]
+unsafe impl<T: Sync> Sync for Ring<T> {}
+
+impl<T> Ring<T> {
+    /// Returns an empty ring with these cells: none, or a power of two.
+    fn with_cells(cells: Box<[T]>) -> Ring<T> {
+        assert!(cells.is_empty() || cells.len().is_power_of_two() && cells.len() <= 1 << 30);
+        let mask = (cells.len() as u32).wrapping_sub(1);
+        let cells = NonNull::from(Box::leak(cells)).cast();
+        Ring { cells, mask, head: 0, len: 0, note: 0 }
+    }
 }
 
-impl<T> TryFrom<Unchecked<T>> for Ring<T> {
-    type Error = &'static str;
-
-    fn try_from(Unchecked { cells, head, len }: Unchecked<T>) -> Result<Ring<T>, &'static str> {
-        let fits =
-            len as usize <= cells.len() && (cells.is_empty() || cells.len().is_power_of_two());
-        if fits {
-            Ok(Ring { cells, head, len })
-        } else {
-            Err("a ring needs a power of two of cells, and no more values than cells")
-        }
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        let number = self.mask.wrapping_add(1) as usize;
+        let cells = std::ptr::slice_from_raw_parts_mut(self.cells.as_ptr(), number);
+        // SAFETY: `with_cells` has set pointer and number from one boxed slice, which is freed only
+        // here.
+        #[allow(unsafe_code)]
+        drop(unsafe { Box::from_raw(cells) });
     }
 }
 
 impl<T> Default for Ring<T> {
     fn default() -> Ring<T> {
-        Ring { cells: Box::default(), head: 0, len: 0 }
+        Ring::with_cells(Box::default())
+    }
+}
+
+impl<T: Copy + Default> FromIterator<T> for Ring<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Ring<T> {
+        let mut cells: Vec<T> = values.into_iter().collect();
+        let len = cells.len();
+        if len > 0 {
+            cells.resize(len.next_power_of_two(), T::default());
+        }
+        let mut ring = Ring::with_cells(cells.into());
+        ring.len = len as u32;
+        ring
+    }
+}
+
+impl<T: Copy + Default> Clone for Ring<T> {
+    fn clone(&self) -> Ring<T> {
+        let mut copy: Ring<T> = self.iter().copied().collect();
+        copy.note = self.note;
+        copy
+    }
+}
+
+impl<T: Copy + Default + Debug> Debug for Ring<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<T: Copy + Default + Serialize> Serialize for Ring<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values: Vec<&T> = self.iter().collect();
+        (values, self.note).serialize(serializer)
+    }
+}
+
+impl<'de, T: Copy + Default + Deserialize<'de>> Deserialize<'de> for Ring<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ring<T>, D::Error> {
+        let (values, note) = <(Vec<T>, u32)>::deserialize(deserializer)?;
+        let mut ring: Ring<T> = values.into_iter().collect();
+        ring.note = note;
+        Ok(ring)
     }
 }
 
@@ -68,8 +125,8 @@ impl<T: Copy + Default> Ring<T> {
     /// meaningful for a ring without cells.
     #[inline]
     fn cell(&self, place: u32) -> usize {
-        // A ring has at most 2³¹ cells, so that computing with 32 bits is exact.
-        (self.head.wrapping_add(place) & (self.cells.len() as u32).wrapping_sub(1)) as usize
+        // A ring has at most 2³⁰ cells, so that computing with 32 bits is exact.
+        (self.head.wrapping_add(place) & self.mask) as usize
     }
 
     /// Returns the value at `place`, counted from the oldest. The ring must not be empty.
@@ -80,7 +137,7 @@ impl<T: Copy + Default> Ring<T> {
         // number.
         #[allow(unsafe_code)]
         unsafe {
-            self.cells.get_unchecked(self.cell(place))
+            self.cells.add(self.cell(place)).as_ref()
         }
     }
 
@@ -88,23 +145,24 @@ impl<T: Copy + Default> Ring<T> {
     /// free cell after the newest value. The ring must have cells.
     #[inline]
     fn at_mut(&mut self, place: u32) -> &mut T {
-        debug_assert!(!self.cells.is_empty());
+        debug_assert!(self.mask != NO_CELLS);
         let cell = self.cell(place);
         // SAFETY: callers have checked that the ring has cells, and `cell` returns an index below
         // their number.
         #[allow(unsafe_code)]
         unsafe {
-            self.cells.get_unchecked_mut(cell)
+            self.cells.add(cell).as_mut()
         }
     }
 
     /// Appends a value as the newest value.
     #[inline(always)]
     pub fn push(&mut self, value: T) {
-        if self.len as usize == self.cells.len() {
+        // With signed numbers, the comparison is also true without cells.
+        if self.len.cast_signed() > self.mask.cast_signed() {
             self.grow();
         }
-        memory::prefetch_item(&self.cells, self.cell(self.len + 1 + AHEAD));
+        self.prefetch(self.len + 1 + AHEAD);
         *self.at_mut(self.len) = value;
         self.len += 1;
     }
@@ -116,7 +174,7 @@ impl<T: Copy + Default> Ring<T> {
             return None;
         }
         let value = *self.at(0);
-        memory::prefetch_item(&self.cells, self.cell(1 + AHEAD));
+        self.prefetch(1 + AHEAD);
         self.len -= 1;
         self.head = self.head.wrapping_add(1);
         Some(value)
@@ -148,7 +206,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Prefetches the cell at `place`, counted from the oldest value. The cell may be empty.
     #[inline]
     pub fn prefetch(&self, place: u32) {
-        memory::prefetch_item(&self.cells, self.cell(place));
+        memory::prefetch_address(self.cells.as_ptr().wrapping_add(self.cell(place)));
     }
 
     /// Applies `change` to the value at `place`, counted from the oldest. Panics if the ring has no
@@ -180,27 +238,18 @@ impl<T: Copy + Default> Ring<T> {
     /// that the caller can hold it in registers.
     #[cold]
     fn grow(&mut self) {
-        let mut cells = Vec::with_capacity((2 * self.cells.len()).max(4));
+        let mut cells = Vec::with_capacity((2 * self.len()).max(4));
         cells.extend(self.iter());
         cells.resize(cells.capacity().next_power_of_two(), T::default());
-        self.cells = cells.into_boxed_slice();
-        self.head = 0;
+        let (len, note) = (self.len, self.note);
+        *self = Ring::with_cells(cells.into());
+        (self.len, self.note) = (len, note);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_ring_with_more_values_than_cells_is_refused() {
-        for (cells, len, fits) in
-            [(vec![], 0, true), (vec![], 1, false), (vec![7; 4], 4, true), (vec![7; 3], 1, false)]
-        {
-            let ring = Ring::try_from(Unchecked { cells: cells.into(), head: 9, len });
-            assert_eq!(ring.is_ok(), fits);
-        }
-    }
     use eastwest_engine::random::Stream;
     use std::collections::VecDeque;
 
@@ -211,7 +260,7 @@ mod tests {
         while ring.pop().is_some() {}
         assert_eq!(ring.first(), None);
         ring.push(77);
-        assert_eq!((ring.cells[0], ring.get(0)), (77, Some(&77)));
+        assert_eq!((ring.head, ring.get(0)), (0, Some(&77)));
     }
 
     #[test]

@@ -99,8 +99,8 @@ impl Digest {
     pub fn finish(mut self, links: &[Link], clock: Time) -> String {
         for l in links {
             interrupt::steps(4);
-            let c = &l.counters;
-            self.words(5, &[c.packets, c.bytes, c.trail, l.max_backlog.0]);
+            let c = l.counters();
+            self.words(5, &[c.packets, c.bytes, c.trail, l.longest_wait().0]);
             self.words(5, &kinds(l.account().drops()));
             let marks = l.account().marks();
             if marks.iter().any(|n| *n > 0) {

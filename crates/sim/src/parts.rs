@@ -196,7 +196,7 @@ impl World {
         let down = self.down_to(receiver);
         let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
         let (event, number) = self.site.network.fabric.event_at(now, down);
-        let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
+        let before = self.site.network.fabric.links[down as usize].counters().packets - 1;
         let before = before & u64::from(u32::MAX);
         // actions of both endpoints belong to the event of this arrival, also the actions at the
         // sender's host

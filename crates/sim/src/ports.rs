@@ -65,14 +65,14 @@ table! {
     rate_bps: u64 = link.cable.rate.0;
 
     /// packets that arrived at the other end of the link; their sum over all links is `packet_hops`
-    packets: u64 = link.counters.packets;
+    packets: u64 = link.counters().packets;
 
     /// bytes of the `packets` on the link, including framing
-    bytes: u64 = link.counters.bytes;
+    bytes: u64 = link.counters().bytes;
 
     /// `bytes` as a share of the bytes that the link could carry at its rate in the whole run; a
     /// lower rate or losses by a fault do not change the denominator
-    utilisation: f64 = utilisation(link.counters.bytes, link.cable.rate.0, at.0.now.since(Time::ZERO));
+    utilisation: f64 = utilisation(link.counters().bytes, link.cable.rate.0, at.0.now.since(Time::ZERO));
 
     /// packets lost at this port or link whatever the cause: the sum of the following columns by
     /// kind of packet, and of the later columns by cause

@@ -190,7 +190,7 @@ impl Records {
 /// Yields the counters of each link since the start of the run.
 pub fn link_totals(fabric: &Fabric) -> impl Iterator<Item = LinkTotals> + '_ {
     fabric.links.iter().map(|l| LinkTotals {
-        bytes: l.counters.bytes,
+        bytes: l.counters().bytes,
         drops: l.lost(),
         marks: l.account().marked(),
     })

@@ -139,7 +139,7 @@ impl Link {
         let priority = pool.ingress_tag(handle.slot()).priority();
         queues.count_departure(now, priority, u32::from(handle.ip_len()));
         dcb.sending_packet = true;
-        *sent_at = handle.arrived().before(self.delay);
+        *sent_at = handle.arrived().before(self.kind.delay);
         self.waiting -= 1;
         true
     }
@@ -164,7 +164,7 @@ impl Link {
             };
             let priority = pool.ingress_tag(handle.slot()).priority();
             queues.count_departure(at, priority, u32::from(handle.ip_len()));
-            at = handle.arrived().before(self.delay);
+            at = handle.arrived().before(self.kind.delay);
             dcb.sending_packet = true;
             first += 1;
         }
@@ -231,7 +231,7 @@ impl Link {
     /// an event have no such packets.
     #[inline]
     pub(super) fn release_departed(&mut self, now: Time) -> Option<PacketHandle> {
-        let delay = self.delay;
+        let delay = self.kind.delay;
         let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;
         let handle = self.on_wire.get(dcb.released)?;
         if handle.arrived().before(delay) > now || dcb.always_events {
@@ -322,7 +322,7 @@ impl Link {
         let (queues, dcb, sent_at) = self.queues.as_deref_mut()?.single_class()?;
         if now < dcb.fast_path_from
             || reverse(ingress) == dcb.link
-            || wire_bytes != ip_len + u32::from(framing)
+            || wire_bytes != ip_len + framing
             || (*sent_at == Time::NEVER && !dcb.is_eventless())
         {
             return None;
@@ -337,7 +337,7 @@ impl Link {
         }
         let is_due = dcb.samples_in.is_due(priority, ip_len);
         let start = dcb.free_at.max(now);
-        let sent = start + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
+        let sent = start + Span((u64::from(wire_bytes) * self.kind.ps_per_byte_q16) >> 16);
         dcb.free_at = sent;
         if idle {
             *sent_at = sent;
@@ -348,10 +348,10 @@ impl Link {
                 *sent_at = now; // the packet starts when the port is next updated
             }
         }
-        self.max_backlog = self.max_backlog.max(start.since(now));
+        self.note_wait(start.since(now));
         self.busy_until = sent;
-        self.held_bytes += u64::from(ip_len);
-        handle.arrive = sent + self.delay;
+        self.on_wire.hold(ip_len);
+        handle.arrive = sent + self.kind.delay;
         self.on_wire.push(handle);
         Some(is_due)
     }
@@ -388,7 +388,7 @@ impl Link {
     ) -> Option<Result<bool, Cause>> {
         let ip_len = u32::from(handle.ip_len());
         let (send_time, framing) = (self.send_time(ip_len), self.framing());
-        let is_small = self.wire_bytes(ip_len) != ip_len + u32::from(framing);
+        let is_small = self.wire_bytes(ip_len) != ip_len + framing;
         self.try_precommitting();
         let (queues, dcb, sent_at) = self.queues.as_deref_mut()?.single_class()?;
         if !dcb.precommitted {
@@ -400,7 +400,8 @@ impl Link {
         }
         let idle = *sent_at == Time::NEVER;
         let rest = if idle { now } else { *sent_at };
-        let clear_at = rest + transmission_time(queues.backlog(), framing, self.ps_per_byte_q16);
+        let clear_at =
+            rest + transmission_time(queues.backlog(), framing, self.kind.ps_per_byte_q16);
         let arrival = || {
             let packet = pool.get(handle.slot());
             let backlog = Backlog::default();
@@ -424,10 +425,10 @@ impl Link {
                 dcb.update_fast_path();
             }
         }
-        self.max_backlog = self.max_backlog.max(clear_at.since(now));
+        self.note_wait(clear_at.since(now));
         self.busy_until = clear_at + send_time;
-        self.held_bytes += u64::from(ip_len);
-        handle.arrive = sent + self.delay;
+        self.on_wire.hold(ip_len);
+        handle.arrive = sent + self.kind.delay;
         self.on_wire.push(handle);
         if mark {
             self.mark(now, handle.slot(), handle.identity(), pool);
@@ -471,9 +472,9 @@ impl Link {
             if wire_bytes != bytes + dcb.wire.framing {
                 dcb.padded_until = sent;
             }
-            sent += Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
-            handle.arrive = sent + self.delay;
-            self.held_bytes += u64::from(bytes);
+            sent += Span((u64::from(wire_bytes) * self.kind.ps_per_byte_q16) >> 16);
+            handle.arrive = sent + self.kind.delay;
+            self.on_wire.hold(bytes);
             self.on_wire.push(handle);
             self.waiting += 1;
         }
@@ -494,7 +495,7 @@ impl Link {
         for place in first.. {
             let Some(&(mut handle)) = self.on_wire.get(place) else { break };
             dcb.sent_since_revoke = 0;
-            self.held_bytes -= u64::from(handle.ip_len());
+            self.on_wire.release(handle.ip_len().into());
             handle.arrive = now;
             let tag = pool.ingress_tag(handle.slot());
             queues.store(handle, tag.link(), tag.priority());
@@ -529,7 +530,7 @@ impl Link {
             q.single_class().expect("a port with only rate limits has one class");
         let (backlog, idle) = (queues.backlog(), *sent_at == Time::NEVER);
         let rest = if idle { now } else { *sent_at };
-        let mut clear_at = rest + transmission_time(backlog, framing, self.ps_per_byte_q16);
+        let mut clear_at = rest + transmission_time(backlog, framing, self.kind.ps_per_byte_q16);
         if idle && backlog.packets > 0 {
             clear_at = clear_at.max(now.next()); // the packet waits: the queue must admit it
         }
@@ -542,7 +543,6 @@ impl Link {
             DcbAdmission::Admitted { mark } => mark,
             DcbAdmission::Dropped(cause) => return Err(cause),
         };
-        self.max_backlog = self.max_backlog.max(clear_at.since(now));
         self.busy_until = clear_at + send_time;
         let flows = queues.queue(priority).flows.as_deref();
         let flow = flows.and_then(|flows| Some((flows, flows.index_of(handle.dst().0)?)));
@@ -566,6 +566,7 @@ impl Link {
                 (dcb.wakes_at, dcb.wake_bytes) = (start, ip_len);
             }
         }
+        self.note_wait(clear_at.since(now));
         if mark {
             self.mark(now, handle.slot(), handle.identity(), pool);
         }
@@ -598,13 +599,13 @@ impl Link {
                     };
                     let bytes = u32::from(handle.ip_len());
                     let wire_bytes = dcb.wire.bytes(bytes);
-                    let sent = at + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
+                    let sent = at + Span((u64::from(wire_bytes) * self.kind.ps_per_byte_q16) >> 16);
                     dcb.on_transmit(queues, at, (priority, flow), wire_bytes);
                     *sent_at = sent;
                     dcb.sending_packet = true;
                     dcb.sent_since_revoke += 1;
-                    self.held_bytes += u64::from(bytes);
-                    handle.arrive = sent + self.delay;
+                    self.on_wire.hold(bytes);
+                    handle.arrive = sent + self.kind.delay;
                     self.on_wire.push(handle);
                 }
             }
@@ -618,8 +619,8 @@ impl Link {
             (dcb.wakes_at, dcb.sending_packet) = (Time::NEVER, true);
             dcb.sent_since_revoke += 1;
         }
-        self.held_bytes += u64::from(handle.ip_len());
-        handle.arrive = sent + self.delay;
+        self.on_wire.hold(handle.ip_len().into());
+        handle.arrive = sent + self.kind.delay;
         self.on_wire.push(handle);
     }
 
@@ -631,7 +632,7 @@ impl Link {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());
         match dcb {
             Some(b) if b.wakes_at != Time::NEVER && b.wakes_without_event() => {
-                b.wakes_at + self.send_time(b.wake_bytes) + self.delay
+                b.wakes_at + self.send_time(b.wake_bytes) + self.kind.delay
             }
             _ => Time::NEVER,
         }

@@ -163,8 +163,8 @@ impl Link {
         let before = self.queues.as_ref().expect("the port has DCB");
         let update_wake_time = if before.sent_at == Time::NEVER { now } else { before.sent_at };
         let backlog = before.backlog();
-        let clear_at =
-            update_wake_time + transmission_time(backlog, self.framing(), self.ps_per_byte_q16);
+        let clear_at = update_wake_time
+            + transmission_time(backlog, self.framing(), self.kind.ps_per_byte_q16);
         let clear_at = if before.sent_at == Time::NEVER && backlog.packets > 0 {
             clear_at.max(now.next()) // paused: the packet waits, and the queue must admit it
         } else {
@@ -185,7 +185,7 @@ impl Link {
         if mark {
             self.mark(now, handle.slot(), handle.identity(), pool);
         }
-        self.max_backlog = self.max_backlog.max(clear_at.since(now));
+        self.note_wait(clear_at.since(now));
         self.busy_until = clear_at + send_time;
         Ok(())
     }
@@ -220,8 +220,8 @@ impl Link {
         if !self.is_idle() {
             return;
         }
-        let delay = self.delay;
-        let ps_per_byte_q16 = self.ps_per_byte_q16;
+        let delay = self.kind.delay;
+        let ps_per_byte_q16 = self.kind.ps_per_byte_q16;
         let b = self.dcb_mut();
         if b.pause_queue.has_pending() {
             let bytes = b.wire.pfc_frame();
@@ -231,7 +231,7 @@ impl Link {
             b.update_due();
             b.update_fast_path();
             b.wakes_at = Time::NEVER;
-            self.counters.bytes += bytes;
+            self.add_counts(0, bytes);
             self.queues.as_mut().expect("the port has DCB").sent_at = sent_at;
             return;
         }
@@ -255,7 +255,7 @@ impl Link {
         }
         let sent_at = now + self.send_time(ip_len);
         handle.arrive = self.arrival_after(sent_at, self.on_wire.len());
-        self.held_bytes += u64::from(ip_len);
+        self.on_wire.hold(ip_len);
         self.on_wire.push(handle);
         let wire_bytes = self.wire_bytes(ip_len);
         let q = self.queues.as_mut().expect("the port has DCB");

@@ -497,7 +497,7 @@ pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
 
 /// Returns the transmission time of a backlog on a link, with `framing` bytes of framing for each
 /// packet.
-pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
+pub(crate) fn transmission_time(backlog: Backlog, framing: u32, ps_per_byte_q16: u64) -> Span {
     let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
     Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
 }

@@ -3,7 +3,7 @@
 
 use super::{Fabric, Tally};
 use crate::dcb::queued_packet::LOCAL_ORIGIN;
-use crate::link::{Link, Outcome};
+use crate::link::{Kinds, Link, Outcome};
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
 use crate::partition::{
@@ -22,7 +22,7 @@ impl Fabric {
     pub fn event_at(&self, now: Time, ingress: u32) -> EventOrder {
         let Some(partition) = &self.partition else { return ((Key::NEVER, 0), 0) };
         partition.other.unwrap_or_else(|| {
-            let before = self.links[ingress as usize].counters.packets.saturating_sub(1);
+            let before = self.links[ingress as usize].counters().packets.saturating_sub(1);
             (partition.order.of((Key::new(now, Class::Arrival), ingress)), within_link(before, 0))
         })
     }
@@ -44,6 +44,7 @@ impl Fabric {
     ) {
         let is_in_use = unused.is_some();
         let mut unused = unused.map_or(Vec::new(), |unused| unused.links).into_iter();
+        let mut kinds = Kinds::default();
         for (number, link) in (0..).zip(&mut self.links) {
             let is_own = partition.owner(link.from, link.to) == partition.part;
             let crosses = partition.crosses(link.from, link.to);
@@ -66,8 +67,9 @@ impl Fabric {
             }
             if !is_own {
                 link.only_arrives();
+                kinds.share(link);
             } else if crosses && link.decides_late() {
-                let (packets, frames) = (link.counters.packets, link.pause_frames_arrived());
+                let (packets, frames) = (link.counters().packets, link.pause_frames_arrived());
                 partition.late.push(LatePort { link: number, packets, frames });
             } else if crosses {
                 link.partition();
@@ -183,7 +185,7 @@ impl Fabric {
                 .as_ref()
                 .is_none_or(|partition| partition.owner(l.from, l.to) == partition.part)
         };
-        self.links.iter().filter(own).map(|l| l.counters.packets).sum()
+        self.links.iter().filter(own).map(|l| l.counters().packets).sum()
     }
 
     /// Receives packets and promises from another part of the partitioned fabric. The packets are
@@ -307,7 +309,7 @@ impl Fabric {
     /// Sends to the other parts the packets and PAUSE frames that a port has started to transmit.
     fn hand_over_from(&self, port: &mut LatePort, until: Time, partition: &mut Partition) {
         let (link, l) = (port.link, &self.links[port.link as usize]);
-        let mut place = (port.packets - l.counters.packets) as u32;
+        let mut place = (port.packets - l.counters().packets) as u32;
         while let Some(handle) = l.started_by(until, place) {
             let part = partition.part_at(l.to, handle.dst());
             if part != usize::from(partition.part) {
@@ -321,7 +323,7 @@ impl Fabric {
             }
             place += 1;
         }
-        port.packets = l.counters.packets + u64::from(place);
+        port.packets = l.counters().packets + u64::from(place);
         for &(at, frame) in l.pause_frames_after(port.frames) {
             let part = partition.part_at(l.to, HostId(0));
             partition.out[part].pauses.push((link, at, frame));
@@ -375,7 +377,7 @@ impl Fabric {
         let Some(partition) = &mut self.partition else { return };
         let l = &self.links[link as usize];
         if has_dcb {
-            partition.during = (key, link, l.counters.packets);
+            partition.during = (key, link, l.counters().packets);
         }
         if partition.inside[link as usize] {
             return;
@@ -452,7 +454,7 @@ impl Fabric {
             {
                 within_link(u64::from(self.pool.get(slot).positions().0), 1)
             }
-            _ => within_link(l.counters.packets, 0),
+            _ => within_link(l.counters().packets, 0),
         }
     }
 

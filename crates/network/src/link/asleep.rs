@@ -119,9 +119,9 @@ impl Link {
     /// Adds the transmission of a packet in the buffer of the link layer to `busy_until`. The
     /// longest waiting time in the queue does not change, since this packet bypasses the queue.
     fn extend_below_queue(&mut self, now: Time, handle: &PacketHandle) {
-        let longest = self.max_backlog;
+        let longest = self.longest_wait();
         self.extend_backlog(now, self.send_time(u32::from(handle.ip_len())));
-        self.max_backlog = longest;
+        self.set_longest_wait(longest);
     }
 
     /// Applies the queue discipline to a packet that bypasses its empty queue, at a port that fixes
@@ -144,7 +144,7 @@ impl Link {
     /// of the link layer, at a port that fixes departures at enqueue (eager).
     pub(super) fn above_link_buffer(&self, waits: Backlog) -> Backlog {
         let Some(lpi) = &self.lpi else { return waits };
-        let next = self.counters.packets + (self.on_wire.len() - waits.packets) as u64;
+        let next = self.counters().packets + (self.on_wire.len() - waits.packets) as u64;
         lpi.queue_backlog(next, waits)
     }
 
@@ -174,7 +174,7 @@ impl Link {
         if let Some(cause) = lost {
             return Outcome::Dropped(cause);
         }
-        let number = self.counters.packets + self.on_wire.len() as u64;
+        let number = self.counters().packets + self.on_wire.len() as u64;
         let lpi = self.lpi.as_mut().expect("the link sleeps");
         lpi.count_queued(handle.ip_len());
         if !asleep {
@@ -195,11 +195,11 @@ impl Link {
         if planned.is_some() && ready < before {
             self.advance_held(before.since(ready));
         }
-        let longest = self.max_backlog;
+        let longest = self.longest_wait();
         self.count_enqueued(now, handle.ip_len());
         let outcome = self.schedule_departure(now, handle.words());
         if bypasses {
-            self.max_backlog = longest; // the packet bypasses the queue
+            self.set_longest_wait(longest); // the packet bypasses the queue
         }
         let moved = self.waiting as usize == self.on_wire.len() && ready < before;
         if moved { Outcome::Sooner(self.next_key(now)) } else { outcome }

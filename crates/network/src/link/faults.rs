@@ -1,21 +1,22 @@
 //! Behaviour of a link under faults; the rules are in [`fault_state`](super::fault_state).
 
 use super::fault_state::{EarlierRates, FaultState};
-use super::{Link, PacketHandle};
+use super::{FAST_ENQUEUE, Link, PacketHandle};
 use crate::fault::{Effect, LossChain};
 use crate::losses::Cause;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::{Stream, mix};
 use eastwest_types::{Span, Time};
+use std::sync::Arc;
 
 impl Link {
     /// Prepares the link for faults. `seed` is the seed of the run; random numbers also depend on
     /// the number `number` of the link.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
-        self.eager_fast_path = false;
+        self.set_path(FAST_ENQUEUE, false);
         self.choose_arrival_path();
         self.fault_state = Some(Box::new(FaultState {
-            own_ps_per_byte_q16: self.ps_per_byte_q16,
+            own_ps_per_byte_q16: self.kind.ps_per_byte_q16,
             failures: 0,
             doomed: 0,
             loss: None,
@@ -51,11 +52,13 @@ impl Link {
                 self.end_rate(now);
                 self.retime(now, |link| {
                     link.keep_longest();
-                    link.ps_per_byte_q16 = if begins { rate.ps_per_byte_q16() } else { own };
+                    Arc::make_mut(&mut link.kind).ps_per_byte_q16 =
+                        if begins { rate.ps_per_byte_q16() } else { own };
                 });
             }
             Effect::Delay { extra, jitter } => self.retime(now, |link| {
-                link.delay = if begins { link.cable.delay + *extra } else { link.cable.delay };
+                let own = link.cable.delay;
+                Arc::make_mut(&mut link.kind).delay = if begins { own + *extra } else { own };
                 link.faults().jitter = if begins { *jitter } else { Span::ZERO };
             }),
             Effect::Down { .. } if begins => self.faults().failures += 1,
@@ -75,7 +78,7 @@ impl Link {
         let started = self.count_started(now);
         let on_way = self.on_wire.iter().take(started);
         let bytes: u64 = on_way.map(|p| u64::from(self.wire_bytes(u32::from(p.ip_len())))).sum();
-        let (before, rate) = (self.counters.bytes, self.ps_per_byte_q16);
+        let (before, rate) = (self.counters().bytes, self.kind.ps_per_byte_q16);
         let f = self.faults();
         let passed = before + f.lost_bytes;
         f.earlier.end(passed, passed + bytes, rate);
@@ -84,7 +87,7 @@ impl Link {
     /// Returns the time in ps for which the port was transmitting the packets that have arrived or
     /// were lost in flight.
     pub(super) fn sent_for(&self) -> u128 {
-        let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
+        let (bytes, rate) = (self.counters().bytes, self.kind.ps_per_byte_q16);
         match &self.fault_state {
             Some(f) => f.earlier.sending(bytes + f.lost_bytes, rate),
             None => (u128::from(bytes) * u128::from(rate)) >> 16,
@@ -154,10 +157,10 @@ impl Link {
     /// Returns the arrival time at the far end of a packet whose last bit leaves the port at
     /// `sent`. `place` is the position of the packet among those in flight.
     pub(crate) fn arrival_after(&self, sent: Time, place: usize) -> Time {
-        let at = sent + self.delay;
+        let at = sent + self.kind.delay;
         match &self.fault_state {
             Some(f) if f.jitter > Span::ZERO => {
-                let random = mix(f.jitter_seed ^ (self.counters.packets + f.lost + place as u64));
+                let random = mix(f.jitter_seed ^ (self.counters().packets + f.lost + place as u64));
                 at + Span(((u128::from(random) * u128::from(f.jitter.0)) >> 64) as u64)
             }
             _ => at,
@@ -169,8 +172,9 @@ impl Link {
     pub(super) fn first_key(&mut self, now: Time) -> Key {
         let Some(&PacketHandle { arrive, .. }) = self.on_wire.get(0) else { return Key::NEVER };
         let key = self.arrival_key(now, arrive);
+        let arrived = self.counters().packets;
         let Some(f) = &mut self.fault_state else { return key };
-        f.draw(self.counters.packets + f.lost);
+        f.draw(arrived + f.lost);
         let class = if f.cause().is_some() { Class::Departure } else { Class::Arrival };
         Key::new(key.time().max(now), class)
     }
@@ -183,7 +187,7 @@ impl Link {
         }
         let cause = self.faults().cause()?;
         let handle = self.on_wire.pop().expect("a packet with an event key is on the wire");
-        self.held_bytes -= u64::from(handle.ip_len());
+        self.on_wire.release(handle.ip_len().into());
         let bytes = self.wire_bytes(u32::from(handle.ip_len()));
         let f = self.faults();
         f.lost_bytes += u64::from(bytes);
@@ -196,15 +200,15 @@ impl Link {
     /// corresponds to another queue length in bytes.
     fn keep_longest(&mut self) {
         let (wait, bytes) = self.longest();
-        self.max_backlog = Span::ZERO;
+        self.set_longest_wait(Span::ZERO);
         self.faults().longest = (wait, bytes);
     }
 
     /// Returns the longest time that a packet of this port waited for earlier packets, and the
     /// largest number of bytes on the link for which a packet waited.
     pub fn longest(&self) -> (Span, u64) {
-        let wait = self.max_backlog;
-        let bytes = (u128::from(wait.0) << 16) / u128::from(self.ps_per_byte_q16.max(1));
+        let wait = self.longest_wait();
+        let bytes = (u128::from(wait.0) << 16) / u128::from(self.kind.ps_per_byte_q16.max(1));
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let before = self.fault_state.as_ref().map_or((Span::ZERO, 0), |f| f.longest);
         (wait.max(before.0), bytes.max(before.1))
@@ -212,7 +216,8 @@ impl Link {
 
     /// Returns the transmission time of a packet of `ip_len` IP bytes at the rate without faults.
     pub(crate) fn own_send_time(&self, ip_len: u32) -> Span {
-        let own = self.fault_state.as_ref().map_or(self.ps_per_byte_q16, |f| f.own_ps_per_byte_q16);
+        let own =
+            self.fault_state.as_ref().map_or(self.kind.ps_per_byte_q16, |f| f.own_ps_per_byte_q16);
         Span((u64::from(self.wire_bytes(ip_len)) * own) >> 16)
     }
 
@@ -324,7 +329,7 @@ mod tests {
         fn end(mut self) -> (Log, (Span, u64), u64) {
             self.run_until(Key::NEVER);
             assert_eq!(self.link.held(), 0);
-            (self.log, self.link.longest(), self.link.counters.packets)
+            (self.log, self.link.longest(), self.link.counters().packets)
         }
     }
 

@@ -13,13 +13,14 @@
 //! enough: it then still needs the delay of the cable. Its arrival is an event in both parts: in the
 //! other part it arrives, in this part the port only counts it.
 
-use super::{Link, Outcome, PacketHandle, PacketWords};
+use super::{FAST_ENQUEUE, Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::Backlog;
 use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
+use std::sync::Arc;
 
 impl Link {
     /// Whether the port can send packets to another part of a partitioned fabric, and to hosts that
@@ -31,7 +32,7 @@ impl Link {
     /// Whether the port knows the arrival time of a packet at enqueue: the port fixes departures at
     /// enqueue (eager), has no faults, and its link never sleeps.
     fn fixes_departures(&self) -> bool {
-        self.eager_fast_path
+        self.enqueues_fast()
     }
 
     /// Whether the port decides about a packet when its transmission starts.
@@ -67,7 +68,7 @@ impl Link {
             (true, _) => place < self.first_waiting(),
             (false, true) => true,
             // a lazy port that fixes departures for now, and one that does not
-            (false, false) if self.eager_fast_path => self.start_of(&handle) <= until,
+            (false, false) if self.enqueues_fast() => self.start_of(&handle) <= until,
             (false, false) => place < self.first_waiting(),
         };
         has_started.then_some(handle)
@@ -80,7 +81,7 @@ impl Link {
         if self.has_dcb() {
             return self.next_start_dcb();
         }
-        if !(self.lazy && self.eager_fast_path) {
+        if !(self.lazy && self.enqueues_fast()) {
             return if self.lazy { self.next_start } else { Time::NEVER };
         }
         let mut starts = self.on_wire.iter().map(|handle| self.start_of(handle));
@@ -91,7 +92,8 @@ impl Link {
     /// several parts: [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here.
     pub(crate) fn partition(&mut self) {
         assert!(self.fixes_departures(), "only eager ports can be partitioned");
-        (self.eager_fast_path, self.acts_before_arrival) = (false, true);
+        self.set_path(FAST_ENQUEUE, false);
+        self.acts_before_arrival = true;
         self.choose_arrival_path();
         self.partitioned = Some(Box::default());
     }
@@ -102,9 +104,11 @@ impl Link {
         &mut self,
         is_elsewhere: impl Fn(&PacketHandle) -> bool,
     ) -> Vec<PacketHandle> {
-        let all = std::mem::take(&mut self.on_wire);
-        let (elsewhere, here): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_elsewhere);
-        here.into_iter().for_each(|handle| self.on_wire.push(handle));
+        let held = self.on_wire.note;
+        let (elsewhere, here): (Vec<_>, Vec<_>) =
+            self.on_wire.iter().copied().partition(is_elsewhere);
+        self.on_wire = here.into_iter().collect();
+        self.on_wire.note = held;
         if let Some(partitioned) = &mut self.partitioned {
             elsewhere.iter().for_each(|&handle| partitioned.departed.push(handle));
         }
@@ -116,7 +120,7 @@ impl Link {
     pub(crate) fn leave_to_fabric(&mut self, on: bool) {
         debug_assert!(!self.decides_late() && self.partitioned.is_none());
         // Arrivals at the far end keep their path: only enqueues differ.
-        self.eager_fast_path = !on;
+        self.set_path(FAST_ENQUEUE, !on);
     }
 
     /// Enqueues a packet that the port has left to the fabric, see [`Link::leave_to_fabric`].
@@ -143,7 +147,9 @@ impl Link {
     /// Makes this link the receiving side of a port that another part of the partitioned fabric
     /// owns. Packets then arrive without additional random delay.
     pub(crate) fn only_arrives(&mut self) {
-        self.jitter = Span::ZERO;
+        if self.kind.jitter > Span::ZERO {
+            Arc::make_mut(&mut self.kind).jitter = Span::ZERO;
+        }
         self.choose_arrival_path();
     }
 
@@ -176,8 +182,8 @@ impl Link {
             return Err(cause);
         }
         let ip_len = u32::from(handle.ip_len());
-        handle.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.delay;
-        self.held_bytes += u64::from(ip_len);
+        handle.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.kind.delay;
+        self.on_wire.hold(ip_len);
         if let Some(partitioned) = &mut self.partitioned {
             partitioned.departed.push(handle);
         }
@@ -189,8 +195,8 @@ impl Link {
     #[inline]
     fn admit(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) -> Option<Cause> {
         let departed = self.partitioned.as_ref().map_or(0, |d| d.departed.len());
-        let fits =
-            self.on_wire.len() + departed < self.admits_below as usize || self.busy_until <= now;
+        let fits = self.on_wire.len() + departed < self.kind.admits_below as usize
+            || self.busy_until <= now;
         if fits && !self.sees_all {
             return None;
         }
@@ -213,10 +219,10 @@ impl Link {
     fn backlog_partitioned(&self, now: Time) -> Backlog {
         let departed = self.partitioned.as_ref().map(|d| &d.departed);
         let all = self.on_wire.len() + departed.map_or(0, Ring::len);
-        let mut waiting = Backlog { packets: all, bytes: self.held_bytes };
+        let mut waiting = Backlog { packets: all, bytes: self.held_bytes() };
         // Each of the two rings is in order of arrival. Packets whose first bit has left the port
         // are not counted, as in `Link::waits_in_ring`.
-        let then = now + self.delay;
+        let then = now + self.kind.delay;
         for ring in [Some(&self.on_wire), departed].into_iter().flatten() {
             for handle in ring.iter() {
                 let way = handle.arrive.since(then);
@@ -241,8 +247,8 @@ impl Link {
         let mut all: Vec<PacketHandle> =
             self.on_wire.iter().chain(partitioned.departed.iter()).copied().collect();
         all.sort_by_key(|handle| handle.arrive);
-        let mut ring = Ring::default();
-        all.into_iter().for_each(|handle| ring.push(handle));
+        let mut ring: Ring<PacketHandle> = all.into_iter().collect();
+        ring.note = self.on_wire.note;
         partitioned.own_ring = Some(std::mem::replace(&mut self.on_wire, ring));
     }
 
@@ -250,17 +256,15 @@ impl Link {
     /// fabric before `now`; with `at_now`, also packets that arrive at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
-        let (framing, min_frame) = (u32::from(self.framing()), u32::from(self.min_frame));
-        let Some(partitioned) = &mut self.partitioned else { return };
-        while let Some(&handle) = partitioned.departed.get(0)
+        while let Some(partitioned) = &mut self.partitioned
+            && let Some(&handle) = partitioned.departed.get(0)
             && (handle.arrive < now || (at_now && handle.arrive == now))
         {
             partitioned.departed.pop();
             let ip_len = u32::from(handle.ip_len());
-            self.held_bytes -= u64::from(ip_len);
-            self.counters.packets += 1;
-            self.counters.bytes += u64::from((ip_len + framing).max(min_frame));
-            self.counters.fold(Key::new(handle.arrive, Class::Arrival).0, handle.identity());
+            self.on_wire.release(ip_len);
+            self.count_arrival(ip_len);
+            self.fold(Key::new(handle.arrive, Class::Arrival).0, handle.identity());
         }
     }
 
@@ -271,7 +275,7 @@ impl Link {
         debug_assert!(
             first || self.on_wire.iter().next_back().is_none_or(|p| p.arrive <= handle.arrive)
         );
-        self.held_bytes += u64::from(handle.ip_len());
+        self.on_wire.hold(handle.ip_len().into());
         self.on_wire.push(handle);
         first.then(|| self.next_key(Time::ZERO))
     }
@@ -281,6 +285,7 @@ impl Link {
     pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
         self.partitioned = None;
         let mut ring = std::mem::take(&mut self.on_wire);
+        self.on_wire.note = ring.note;
         std::iter::from_fn(move || ring.pop())
     }
 
@@ -303,7 +308,7 @@ impl Link {
                 true => self.started_by(until, place)?,
                 false => *self.on_wire.get(place)?,
             };
-            let number = self.counters.packets + u64::from(place);
+            let number = self.counters().packets + u64::from(place);
             before = self.arrival_of(&handle, number).max(before);
             Some((before, number, handle))
         })
@@ -312,7 +317,7 @@ impl Link {
     /// Returns the delivery time of the packet number `number` of this link, ignoring earlier
     /// packets.
     fn arrival_of(&self, handle: &PacketHandle, number: u64) -> Time {
-        match self.jitter {
+        match self.kind.jitter {
             Span::ZERO => handle.arrive,
             _ => self.jittered(handle.arrive, number),
         }
@@ -417,15 +422,15 @@ mod tests {
             assert_eq!(one, parts, "case {case}");
             let left = play(&mut Link::new(port()), &offers, |n| chosen >> (n % 64) & 1 == 1);
             assert_eq!(one, left, "case {case}");
-            let (one, parts) = (whole.counters, partitioned.counters);
+            let (one, parts) = (whole.counters(), partitioned.counters());
             assert_eq!(
                 (one.packets, one.bytes, one.trail),
                 (parts.packets, parts.bytes, parts.trail)
             );
-            assert_eq!(whole.max_backlog, partitioned.max_backlog);
+            assert_eq!(whole.longest_wait(), partitioned.longest_wait());
             assert_eq!(
-                (whole.lost(), whole.held_bytes),
-                (partitioned.lost(), partitioned.held_bytes)
+                (whole.lost(), whole.held_bytes()),
+                (partitioned.lost(), partitioned.held_bytes())
             );
         }
     }
@@ -438,9 +443,9 @@ mod tests {
         let handle = PacketHandle::new(pool.insert(&packet), &packet);
         let arrive = link.enqueue_crossing(Time(7), handle, &mut pool).expect("there is room");
         link.count_remote(arrive, false);
-        assert_eq!((link.counters.packets, link.arrives_elsewhere(arrive)), (0, true));
+        assert_eq!((link.counters().packets, link.arrives_elsewhere(arrive)), (0, true));
         assert!(!link.arrives_elsewhere(Time(arrive.0 + 1)));
         link.count_remote(arrive, true);
-        assert_eq!((link.counters.packets, link.held_bytes), (1, 0));
+        assert_eq!((link.counters().packets, link.held_bytes()), (1, 0));
     }
 }

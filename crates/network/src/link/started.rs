@@ -19,7 +19,7 @@
 //! first packet about which the discipline might decide ends this state; the departures of packets
 //! that have not started are then open again.
 
-use super::{Link, Outcome, PacketHandle, PacketWords};
+use super::{FAST_ENQUEUE, Link, Outcome, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline, Head, Plan};
@@ -50,13 +50,13 @@ impl Link {
         } else if self.waiting > held {
             // Counted packets have arrived, hence `next_start` is past and the next packet has
             // started too.
-            (self.waiting, self.waiting_bytes) = (held, self.held_bytes);
+            (self.waiting, self.waiting_bytes) = (held, self.held_bytes());
         }
         while self.waiting > 0
             && self.next_start <= now
             && let Some(handle) = self.on_wire.get(held - self.waiting)
         {
-            self.next_start = handle.arrive.before(self.delay);
+            self.next_start = handle.arrive.before(self.kind.delay);
             self.waiting -= 1;
             self.waiting_bytes -= u64::from(handle.ip_len());
         }
@@ -85,10 +85,10 @@ impl Link {
     ) -> Outcome {
         self.settle(now, pool);
         let backlog = self.not_started();
-        if backlog.packets == 0 && self.admits_below > 0 && self.enters_fast_path(now) {
+        if backlog.packets == 0 && self.kind.admits_below > 0 && self.enters_fast_path(now) {
             return self.schedule_departure(now, handle.words());
         }
-        if (backlog.packets >= self.admits_below as usize || self.queue.sees_all())
+        if (backlog.packets >= self.kind.admits_below as usize || self.queue.sees_all())
             && let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool)
         {
             return Outcome::Dropped(cause);
@@ -96,7 +96,7 @@ impl Link {
         let ip_len = u32::from(handle.ip_len());
         let free_at = self.busy_until; // time from which the port is free, if no packet is queued
         self.extend_backlog(now, self.send_time(ip_len));
-        self.held_bytes += u64::from(ip_len);
+        self.on_wire.hold(ip_len);
         handle.arrive = now;
         let first = self.on_wire.is_empty();
         self.on_wire.push(handle);
@@ -121,7 +121,8 @@ impl Link {
             && self.partitioned.is_none()
             && self.busy_until.since(now) < self.queue.passes_below();
         if enters {
-            (self.eager_fast_path, self.acts_before_arrival) = (true, false);
+            self.set_path(FAST_ENQUEUE, true);
+            self.acts_before_arrival = false;
             (self.waiting, self.waiting_bytes, self.next_start) = (0, 0, Time::NEVER);
             self.choose_arrival_path();
         }
@@ -138,7 +139,8 @@ impl Link {
         packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
-        (self.eager_fast_path, self.acts_before_arrival) = (false, true);
+        self.set_path(FAST_ENQUEUE, false);
+        self.acts_before_arrival = true;
         self.choose_arrival_path();
         while let Some(place) = self.first_waiting().checked_sub(1)
             && let Some(handle) = self.on_wire.get(place)
@@ -250,8 +252,8 @@ impl Link {
                 self.mark(start, handle.slot(), handle.identity(), pool);
             }
             sent_at = start + self.send_time(u32::from(handle.ip_len()));
-            self.held_bytes += u64::from(handle.ip_len());
-            self.on_wire.push(handle.arriving(sent_at + self.delay));
+            self.on_wire.hold(handle.ip_len().into());
+            self.on_wire.push(handle.arriving(sent_at + self.kind.delay));
         }
         self.next_start = if waits { sent_at } else { Time::NEVER };
         if let Some(q) = &mut self.queues {
@@ -309,7 +311,7 @@ impl Link {
         if let Some(handle) = self.on_wire.get(first) {
             let ip_len = u32::from(handle.ip_len());
             let sent = start + self.send_time(ip_len);
-            let arrive = sent + self.delay;
+            let arrive = sent + self.kind.delay;
             self.on_wire.change(first, |handle| handle.arrive = arrive);
             self.on_wire.prefetch(first + 2);
             self.waiting -= 1;
@@ -330,7 +332,7 @@ impl Link {
             let ip_len = u32::from(handle.ip_len());
             self.waiting -= 1;
             self.waiting_bytes -= u64::from(ip_len);
-            self.held_bytes -= u64::from(ip_len);
+            self.on_wire.release(ip_len);
             self.busy_until = Time(self.busy_until.0 - self.send_time(ip_len).0);
             self.deferred_drops.get_or_insert_default().0.push((now, handle, Cause::Sojourn));
         }
@@ -369,6 +371,6 @@ impl Link {
 
     /// Returns the time at which the transmission of a packet in the ring starts.
     pub(super) fn start_of(&self, handle: &PacketHandle) -> Time {
-        handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len())))
+        handle.arrive.before(self.kind.delay + self.send_time(u32::from(handle.ip_len())))
     }
 }

@@ -347,7 +347,7 @@ fn assert_same_with(
                 let log = play(&mut link, &offers);
                 let end = log.arrived.last().map_or(Time::ZERO, |a| a.0) + Span::from_us(1);
                 let counts = (link.account().drops(), link.account().marks());
-                (log, (counts, link.state_times(end)), (link.counters, link.max_backlog))
+                (log, (counts, link.state_times(end)), (link.counters(), link.longest_wait()))
             });
             let [(ours, counts, counters), (reference, other_counts, others)] = &both;
             let what =
@@ -376,8 +376,8 @@ fn a_packet_takes_its_bytes_framing_and_the_way() {
     let first = Time(7) + Span::from_ns(12_304) + Span::from_us(5);
     // A packet of 40 B is padded to 84 B on the link.
     assert_eq!(log.arrived, [(first, 0), (first + Span::from_ns(672), 1)]);
-    assert_eq!((link.counters.packets, link.counters.bytes), (2, 1538 + 84));
-    assert_eq!(link.max_backlog, Span::from_ns(12_304));
+    assert_eq!((link.counters().packets, link.counters().bytes), (2, 1538 + 84));
+    assert_eq!(link.longest_wait(), Span::from_ns(12_304));
 }
 
 #[test]
@@ -772,7 +772,7 @@ fn a_trigger_beyond_the_limit_of_the_queue_is_met_below_it() {
         // The longest waiting time is that of a packet in the queue.
         let last = offers[first_lost as usize - 1].0;
         let wait = (awake + sent * (stored as u64 + 84)).since(last);
-        assert_eq!(link.max_backlog, wait, "{mode:?}");
+        assert_eq!(link.longest_wait(), wait, "{mode:?}");
         assert_eq!(link.state_times(Time::ZERO + Span::from_ms(90)).map(|t| t.wakes), Some(1));
 
         // If held packets are in the queue, 85 fit, the trigger is never reached, and all others

@@ -105,7 +105,7 @@ impl Choice<'_> {
     /// Returns the bytes, framing included, that the link of a path has delivered to its far end
     /// since the start of the run.
     pub fn delivered(&self, path: usize) -> u64 {
-        self.link(path).counters.bytes
+        self.link(path).counters().bytes
     }
 
     fn link(&self, path: usize) -> &Link {

@@ -386,9 +386,8 @@ impl LinksWorld {
             let ways = [(packets + 2, wire + 2 * bare), (acks + 1, (acks + 1) * bare)];
             for (path, (packets, bytes)) in flow.paths.iter().zip(ways) {
                 for &link in path {
-                    let counters = &mut self.site.network.fabric.links[link as usize].counters;
-                    counters.packets += packets;
-                    counters.bytes += bytes;
+                    let link = &mut self.site.network.fabric.links[link as usize];
+                    link.add_counts(packets, bytes);
                 }
             }
         }

@@ -13,26 +13,28 @@ use super::timers::rto_deadline;
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 impl Endpoint {
-    /// Processes a packet that arrives at this endpoint.
+    /// Processes a packet that arrives at this endpoint. Returns true if the endpoint certainly only
+    /// receives: it has nothing to send, and everything that it has sent was acknowledged before, so
+    /// that the packet has changed no timer except that of a delayed ACK.
     #[inline]
     pub(super) fn on_packet(
         &mut self,
         packet: &Packet,
         sack: Option<&SackBlocks>,
         ctx: &mut Context<'_, impl Sink>,
-    ) {
+    ) -> bool {
         match self.state {
             State::Established => {}
-            State::Failed => return,
+            State::Failed => return false,
             _ => {
                 if !self.on_handshake(packet, ctx) {
-                    return;
+                    return false;
                 }
             }
         }
         if packet.flags & (flag::SYN | flag::RST | flag::ACK) != flag::ACK {
             self.on_unusual_flags(packet, ctx);
-            return;
+            return false;
         }
         if packet.payload > 0 || packet.flags & flag::FIN != 0 {
             self.on_payload(packet, ctx);
@@ -44,19 +46,20 @@ impl Endpoint {
             let seq = Packet::widen(packet.seq, self.receiver.next);
             self.receiver.update_ts_recent(seq, packet);
         }
-        self.on_ack(packet, sack, ctx);
+        self.on_ack(packet, sack, ctx) && !self.closing && !self.has_control_state()
     }
 
     /// Processes the acknowledgement in a packet. An ACK of new data without SACK blocks and ECE
     /// takes the fast path, unless BBR is in use or a recovery, a reduction by ECE or a tail loss
-    /// probe is in progress.
+    /// probe is in progress. Returns true for a packet without effect on an end that has sent
+    /// everything.
     #[inline]
     fn on_ack(
         &mut self,
         packet: &Packet,
         sack: Option<&SackBlocks>,
         ctx: &mut Context<'_, impl Sink>,
-    ) {
+    ) -> bool {
         let ack = Packet::widen(packet.ack, self.stream.una);
         if ack > self.stream.next || ack < self.stream.una {
             if let Some(blocks) = sack
@@ -65,14 +68,14 @@ impl Endpoint {
             {
                 self.on_old_ack(packet, blocks, ack, ctx);
             }
-            return;
+            return false;
         }
         let flight_before = self.stream.outstanding();
         if flight_before == 0
             && self.stream.next == self.send_end()
             && packet.window == self.peer_window
         {
-            return; // this end only receives data
+            return true; // this end only receives data
         }
         if flight_before == 0 {
             self.on_window_probe_ack(ctx.now, packet, ctx.config);
@@ -85,15 +88,17 @@ impl Endpoint {
             && packet.flags & flag::ECE == 0
             && self.ecn & ecn::IN_CWR == 0;
         if !is_fast_path {
-            return match sack {
+            match sack {
                 Some(blocks) if self.is_plain_duplicate(packet, ack, flight_before, ctx.config) => {
                     self.on_plain_duplicate(packet, blocks, ctx);
                 }
                 _ => self.on_ack_slow_path(packet, sack, ack, ctx),
-            };
+            }
+            return false;
         }
         if self.has_control_state() || ctx.config.recovery.uses_scoreboard() {
-            return self.on_ack_with_state(packet, ack, flight_before, ctx);
+            self.on_ack_with_state(packet, ack, flight_before, ctx);
+            return false;
         }
         self.peer_window = packet.window;
         let acked = ack - self.stream.una;
@@ -101,6 +106,7 @@ impl Endpoint {
         self.on_new_ack((acked, acked), flight_before, ctx);
         self.enter_time_wait_if_finished(ctx.now, ctx.config);
         self.transmit(ctx);
+        false
     }
 
     /// ACK fast path of a sender with RACK, tail loss probes, or state of its congestion control

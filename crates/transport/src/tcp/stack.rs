@@ -325,7 +325,12 @@ impl Stack {
         if e.address.id != id {
             return; // the connection has ended
         }
-        e.on_packet(packet, sack, &mut Context { now, config, sink });
+        let only_receives = e.on_packet(packet, sack, &mut Context { now, config, sink });
+        if only_receives && e.receiver.ack_at == Time::NEVER {
+            // Its timers, which are in another cache line, have not changed.
+            debug_assert!(!e.is_done() && !e.must_rearm());
+            return;
+        }
         e.rearm(sink);
         if e.is_done() {
             if let Some(late) = &mut self.late_arrivals {

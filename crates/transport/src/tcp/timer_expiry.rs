@@ -21,10 +21,9 @@ impl Endpoint {
         self.recovery.scoreboard.as_ref().map_or(Time::NEVER, |b| b.rack_timer_at)
     }
 
-    /// Arms the simulator's timer for the earliest deadline of this endpoint, unless an earlier
-    /// event is pending.
+    /// Returns the earliest deadline of this endpoint.
     #[inline]
-    pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
+    fn next_deadline(&self) -> Time {
         let mut next = self.timers.rto_at.min(self.receiver.ack_at);
         if self.timers.rack_timer != RackTimer::Off {
             next = next.min(self.rack_timer_at());
@@ -32,6 +31,19 @@ impl Endpoint {
         if self.has_control_state() {
             next = next.min(self.paced_send_at());
         }
+        next
+    }
+
+    /// Whether the endpoint needs an event earlier than the pending one.
+    pub(super) fn must_rearm(&self) -> bool {
+        self.next_deadline() < self.timers.armed_at
+    }
+
+    /// Arms the simulator's timer for the earliest deadline of this endpoint, unless an earlier
+    /// event is pending.
+    #[inline]
+    pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
+        let next = self.next_deadline();
         if next < self.timers.armed_at {
             self.timers.armed_at = next;
             sink.arm(next, self.address.id);
