@@ -387,7 +387,9 @@ impl MapReduce {
             }
             Note::ClientFailed { job, reason } => control.fail_job(n, job, reason),
             Note::AskForMaps { task } => control.ask_for_maps(n, task),
-            Note::FetchFailed { worker, output } => control.workers.fetch_failed(cx, worker, output),
+            Note::FetchFailed { worker, output } => {
+                control.workers.fetch_failed(cx, worker, output)
+            }
             Note::AttemptThrough { task } => control.task_finished(n, task),
             Note::AttemptFailed { task, cause } => control.attempt_failed(n, task, cause),
         }

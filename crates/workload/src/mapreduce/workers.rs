@@ -218,13 +218,7 @@ impl Workers {
     /// Sends the answer to a heartbeat from the master. It contains the number of finished maps for
     /// every reduce that has new ones: the reduces `fetching` of the heartbeat, and those that the
     /// answer assigns.
-    pub fn answer(
-        &mut self,
-        cx: &mut Context,
-        tasks: &Tasks,
-        worker: u32,
-        fetching: &[KnownMaps],
-    ) {
+    pub fn answer(&mut self, cx: &mut Context, tasks: &Tasks, worker: u32, fetching: &[KnownMaps]) {
         let s = self.status(cx, worker);
         let assigned = s.next.launches.iter().filter(|(_, kind)| *kind == TaskKind::Reduce);
         let assigned = assigned.filter_map(|&(task, _)| {
