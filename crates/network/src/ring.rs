@@ -159,7 +159,7 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn push(&mut self, value: T) {
         // With signed numbers, the comparison is also true without cells.
-        if self.len.cast_signed() > self.mask.cast_signed() {
+        if self.len as i32 > self.mask as i32 {
             self.grow();
         }
         self.prefetch(self.len + 1 + AHEAD);

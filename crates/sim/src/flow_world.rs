@@ -89,7 +89,7 @@ pub(crate) fn ports(network: &crate::network::Network, config: &FabricConfig) ->
 /// Sets the counters of each link to the packets and bytes that its port has carried.
 fn count_bytes(network: &mut crate::network::Network, carried: &[Carried]) {
     for (link, carried) in network.fabric.links.iter_mut().zip(carried) {
-        link.add_counts(carried.packets, carried.bytes);
+        link.set_counts(carried.packets, carried.bytes);
     }
 }
 

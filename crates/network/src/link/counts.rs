@@ -35,6 +35,12 @@ impl Link {
         self.bytes += bytes;
     }
 
+    /// Sets the numbers of packets and bytes that have arrived at the far end, framing included.
+    pub fn set_counts(&mut self, packets: u64, bytes: u64) {
+        (self.packets, self.bytes) = (packets, bytes);
+        (self.new_packets, self.new_bytes) = (0, 0);
+    }
+
     /// Counts a packet of `ip_len` IP bytes that has arrived at the far end.
     #[inline(always)]
     pub(super) fn count_arrival(&mut self, ip_len: u32) {
