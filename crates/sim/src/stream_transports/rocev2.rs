@@ -143,7 +143,7 @@ impl StreamTransport for RoceV2 {
         &mut self.messages
     }
 
-    fn open(
+    fn allocate(
         &mut self,
         network: &mut Network,
         _: &mut Probes,
