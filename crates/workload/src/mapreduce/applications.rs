@@ -82,9 +82,7 @@ impl Control {
     /// master.
     pub fn ask_for_maps(&self, n: &mut Nodes, task: u32) {
         let t = n.tasks.attempts.get(task);
-        if t.fetching.is_none() {
-            return;
-        }
+        let Some(before) = t.fetching.as_ref().map(|f| f.known) else { return };
         let to = self.yarn.node_of(t.job);
         if to == t.worker {
             let known = n.tasks.jobs.running(t.job).outputs.reported();
@@ -94,16 +92,18 @@ impl Control {
         let ends = (n.cx.host(t.worker), n.cx.host(to));
         let conn = *t.events.get_or_insert_with(|| n.cx.open_control(Use::Events { task }, ends));
         let bytes = n.cx.config.control.answer_bytes;
-        n.cx.tell(conn, Side::Client, bytes, 0, Some(t.job));
+        n.cx.tell(conn, Side::Client, bytes, u64::from(before), Some(t.job));
     }
 
     /// Handles a reduce's request for finished maps at its application master: answers with their
-    /// number.
-    pub fn maps_asked(&self, n: &mut Nodes, task: u32, conn: ConnId) {
+    /// number. `before` is the number of finished maps that the reduce knows.
+    pub fn maps_asked(&self, n: &mut Nodes, (task, before): (u32, u32), conn: ConnId) {
         let t = n.tasks.attempts.get(task);
         let known = n.tasks.jobs.running(t.job).outputs.reported();
-        let Some(fetching) = t.fetching.as_mut() else { return };
-        let fresh = known - std::mem::replace(&mut fetching.told, known);
+        if t.fetching.is_none() {
+            return;
+        }
+        let fresh = known - before;
         let control = &n.cx.config.control;
         let bytes =
             u64::from(control.answer_bytes) + u64::from(control.map_event_bytes) * u64::from(fresh);

@@ -20,7 +20,7 @@ impl Control {
     /// free container resources, as the master knows them.
     fn free(&self, n: &Nodes, worker: u32, kind: TaskKind) -> u32 {
         match n.cx.config.framework {
-            Framework::Mr1 => self.workers.free_sent(worker, kind),
+            Framework::Mr1 => self.workers.free(worker, kind),
             Framework::Yarn => self.yarn.room(&n.cx.config.yarn, worker, kind),
         }
     }
@@ -129,7 +129,7 @@ impl Control {
             self.yarn.grant(&n.cx, worker, task, (job, kind));
             return locality;
         }
-        self.workers.assign(worker, task, kind);
+        self.workers.assign(&n.cx, worker, task, kind);
         if kind == TaskKind::Reduce && self.workers.beats.is_some() {
             n.tasks.jobs.get(job).reducers.push(worker);
         }

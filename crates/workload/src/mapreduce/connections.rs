@@ -1,8 +1,10 @@
 //! Open connections of a MapReduce cluster, with the purpose of each connection.
 
+use super::content::Content;
 use crate::protocol::Action;
-use eastwest_types::{ClassId, ConnId, HostId};
+use eastwest_types::{ClassId, ConnId, HostId, Side};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// Purpose of a connection. Tasks are identified by their index in the table of running tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -84,10 +86,20 @@ pub enum Use {
     },
 }
 
+/// An open connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Connection {
+    purpose: Use,
+    /// Hosts of the client and of the server.
+    ends: [HostId; 2],
+    /// Contents of the messages in flight, sent by the client and by the server, in order.
+    in_flight: [VecDeque<Content>; 2],
+}
+
 /// Table of open connections; the number of a closed connection is used again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Connections {
-    uses: Vec<Option<Use>>,
+    table: Vec<Option<Connection>>,
     free: Vec<u32>,
 }
 
@@ -103,84 +115,100 @@ impl Connections {
     ) -> ConnId {
         debug_assert_ne!(client, server);
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.uses.push(None);
-            self.uses.len() as u32 - 1
+            self.table.push(None);
+            self.table.len() as u32 - 1
         });
-        debug_assert!(self.uses[slot as usize].is_none());
-        self.uses[slot as usize] = Some(purpose);
+        debug_assert!(self.table[slot as usize].is_none());
+        let (ends, in_flight) = ([client, server], Default::default());
+        self.table[slot as usize] = Some(Connection { purpose, ends, in_flight });
         let conn = ConnId(slot);
         out.push(Action::Open { conn, client, server, class, cards: None });
         conn
     }
 
+    fn remove(&mut self, conn: ConnId) -> Connection {
+        self.free.push(conn.0);
+        self.table[conn.0 as usize].take().expect("a connection ends once")
+    }
+
     /// Closes a connection after all data is delivered.
     pub fn close(&mut self, conn: ConnId, out: &mut Vec<Action>) {
-        let was = self.uses[conn.0 as usize].take();
-        assert!(was.is_some(), "connection {} was closed twice", conn.0);
-        self.free.push(conn.0);
+        self.remove(conn);
         out.push(Action::Close { conn });
     }
 
     /// Aborts a connection; data in flight is lost.
     pub fn abort(&mut self, conn: ConnId, out: &mut Vec<Action>) {
-        self.gone(conn);
+        self.remove(conn);
         out.push(Action::Abort { conn });
     }
 
     /// Removes a connection that is already aborted from the table, so that its number can be used
-    /// again.
-    pub fn gone(&mut self, conn: ConnId) {
-        let was = self.uses[conn.0 as usize].take();
-        assert!(was.is_some(), "connection {} is gone twice", conn.0);
-        self.free.push(conn.0);
+    /// again. Returns its purpose and the contents of the messages that have not arrived.
+    pub fn gone(&mut self, conn: ConnId) -> (Use, impl Iterator<Item = Content> + use<>) {
+        let lost = self.remove(conn);
+        (lost.purpose, lost.in_flight.into_iter().flatten())
     }
 
     /// Aborts all connections for whose purpose `ends` returns true.
     pub fn abort_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
-        for slot in 0..self.uses.len() {
-            if self.uses[slot].is_some_and(&ends) {
-                self.abort(ConnId(slot as u32), out);
+        for (conn, purpose) in self.open_ones().collect::<Vec<_>>() {
+            if ends(purpose) {
+                self.abort(conn, out);
             }
         }
     }
 
-    /// Closes all connections for whose purpose `ends` returns true.
+    /// Closes all connections for whose purpose `ends` returns true, in the order of their numbers.
     pub fn close_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
-        for slot in 0..self.uses.len() {
-            if self.uses[slot].is_some_and(&ends) {
-                self.close(ConnId(slot as u32), out);
+        for (conn, purpose) in self.open_ones().collect::<Vec<_>>() {
+            if ends(purpose) {
+                self.close(conn, out);
             }
         }
     }
 
     /// Returns all open connections with their purposes.
     pub fn open_ones(&self) -> impl Iterator<Item = (ConnId, Use)> + '_ {
-        let named = (0..).zip(&self.uses);
-        named.filter_map(|(slot, purpose)| Some((ConnId(slot), (*purpose)?)))
+        let named = (0..).zip(&self.table);
+        named.filter_map(|(slot, open)| Some((ConnId(slot), open.as_ref()?.purpose)))
     }
 
     /// Returns the purpose of a connection, or `None` if it is not open.
     pub fn find(&self, conn: ConnId) -> Option<Use> {
-        self.uses.get(conn.0 as usize).copied().flatten()
-    }
-
-    /// Closes all connections in the order of their numbers.
-    pub fn close_all(&mut self, out: &mut Vec<Action>) {
-        for slot in 0..self.uses.len() {
-            if self.uses[slot].is_some() {
-                self.close(ConnId(slot as u32), out);
-            }
-        }
+        Some(self.table.get(conn.0 as usize)?.as_ref()?.purpose)
     }
 
     /// Returns the largest number of connections that were open at one time.
     #[cfg(test)]
     pub fn most(&self) -> usize {
-        self.uses.len()
+        self.table.len()
     }
 
-    /// Returns the purpose of an open connection.
-    pub fn purpose(&self, conn: ConnId) -> Use {
-        self.uses[conn.0 as usize].expect("messages arrive on open connections only")
+    fn get(&mut self, conn: ConnId) -> &mut Connection {
+        self.table[conn.0 as usize].as_mut().expect("messages use open connections only")
+    }
+
+    /// Returns the purpose of an open connection, and the host that receives the messages of the
+    /// side `from`.
+    pub fn to(&mut self, conn: ConnId, from: Side) -> (Use, HostId) {
+        let open = self.get(conn);
+        (open.purpose, open.ends[from.other() as usize])
+    }
+
+    /// Adds the content of a message that the side `from` sends.
+    pub fn put(&mut self, conn: ConnId, from: Side, content: Content) {
+        self.get(conn).in_flight[from as usize].push_back(content);
+    }
+
+    /// Removes and returns the content of a message that has arrived from the side `from`.
+    pub fn take(&mut self, conn: ConnId, from: Side) -> Content {
+        let content = self.get(conn).in_flight[from as usize].pop_front();
+        content.expect("the message has a content")
+    }
+
+    /// Returns the contents of the messages in flight on a connection.
+    pub fn contents(&mut self, conn: ConnId) -> impl Iterator<Item = &mut Content> {
+        self.get(conn).in_flight.iter_mut().flatten()
     }
 }

@@ -3,7 +3,9 @@
 
 use super::config::{JobSpec, MapReduceConfig};
 use super::connections::{Connections, Use};
+use super::content::Content;
 use super::hardware::Hardware;
+use super::here::Here;
 use super::note::Note;
 use super::racks::Racks;
 use super::timer::Timer;
@@ -31,9 +33,15 @@ pub struct Context {
     pub conns: Connections,
     /// Cores, disks and page caches of the machines.
     pub hardware: Hardware,
+    /// Whether every event so far was one that uses the state of one host only. False after a
+    /// failure, and in runs that [`MapReduceConfig::acts_by_messages`] excludes.
+    pub by_messages: bool,
     /// Simulated time of the event that is being handled.
     #[serde(skip)]
     pub now: Time,
+    /// Host at which the present event takes place.
+    #[serde(skip)]
+    pub here: Here,
     /// Actions for the simulator that the present event has caused so far.
     #[serde(skip)]
     pub out: Vec<Action>,
@@ -58,6 +66,11 @@ impl Context {
     /// of a job. It is independent of all other streams.
     pub fn stream(&self, what: &str, job: u32, task: u32) -> Stream {
         Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
+    }
+
+    /// Records a failure: from now on, events may use the state of all hosts.
+    pub fn failed(&mut self) {
+        (self.by_messages, self.here) = (false, Here::Anywhere);
     }
 
     /// Adds a note: an event that a part of the cluster reports to the parts above it.
@@ -97,11 +110,6 @@ impl Context {
         self.conns.abort(conn, &mut self.out);
     }
 
-    /// Closes all connections of the cluster.
-    pub fn close_all(&mut self) {
-        self.conns.close_all(&mut self.out);
-    }
-
     /// Closes all connections for whose purpose `ends` returns true.
     pub fn close_where(&mut self, ends: impl Fn(Use) -> bool) {
         self.conns.close_where(ends, &mut self.out);
@@ -124,6 +132,18 @@ impl Context {
         let (payload, purpose) = (payload.into(), Purpose::Control);
         let (header, record) = (0, false);
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
+    }
+
+    /// Sends a control message with a content, without a row in the flow table.
+    pub fn tell_content(
+        &mut self,
+        (conn, from): (ConnId, Side),
+        payload: impl Into<u64>,
+        content: Content,
+        job: Option<u32>,
+    ) {
+        self.conns.put(conn, from, content);
+        self.tell(conn, from, payload, 0, job);
     }
 
     /// Sends bytes of a file or of map outputs with their framing over a connection, with a row in

@@ -5,6 +5,7 @@
 
 use super::coarse_heartbeats::CoarseHeartbeats;
 use super::config::{Framework, MapReduceConfig};
+use super::content::{Answer, Heartbeat};
 use super::job::Job;
 use super::nodes::Nodes;
 use super::owners;
@@ -18,7 +19,7 @@ use super::timer::Timer;
 use super::workers::Workers;
 use super::yarn::Yarn;
 use crate::protocol::Action;
-use eastwest_types::{JobRecord, Span, TaskKind, TaskRecord, Time};
+use eastwest_types::{ConnId, JobRecord, Span, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
 /// The master of the cluster: jobtracker, or on YARN resource manager and application masters.
@@ -124,25 +125,32 @@ impl Control {
     /// Sends a worker's heartbeat at once; if the answer to the last heartbeat is outstanding,
     /// sends it when that answer has arrived.
     fn send_heartbeat(&mut self, n: &mut Nodes, worker: u32) {
-        if self.workers.send_heartbeat(&mut n.cx, worker) {
+        if self.workers.send_heartbeat(&mut n.cx, &n.tasks, worker) {
             self.yarn.report(worker);
         }
     }
 
     /// Handles a heartbeat in an approximate run, in which heartbeats are not sent as messages.
     fn beat(&mut self, n: &mut Nodes, worker: u32) {
-        if self.workers.beat(&n.cx, worker) {
-            self.heartbeat_arrived(n, worker);
+        if let Some(heartbeat) = self.workers.beat(&n.cx, &n.tasks, worker) {
+            self.heartbeat_arrived(n, worker, None, heartbeat);
         }
     }
 
     /// Handles a worker's heartbeat at the master: handles its reports, and answers with tasks.
-    pub fn heartbeat_arrived(&mut self, n: &mut Nodes, worker: u32) {
-        let (reported, failures) = self.workers.heard(&n.cx, worker);
-        for report in reported {
+    /// `conn` is the connection of the heartbeat; `None` if it was no message.
+    pub fn heartbeat_arrived(
+        &mut self,
+        n: &mut Nodes,
+        worker: u32,
+        conn: Option<ConnId>,
+        heartbeat: Heartbeat,
+    ) {
+        self.workers.heard(&n.cx, worker, conn, heartbeat.free);
+        for report in heartbeat.reports {
             self.task_reported(n, report);
         }
-        for failure in failures {
+        for failure in heartbeat.fetch_failures {
             self.fetch_failure_reported(n, failure);
         }
         if self.finished {
@@ -159,12 +167,19 @@ impl Control {
                 self.assign_maps(n, worker);
             }
         }
-        self.workers.answer(&mut n.cx, &mut n.tasks, worker);
+        self.workers.answer(&mut n.cx, &n.tasks, worker, &heartbeat.fetching);
+    }
+
+    /// Handles the answer to a heartbeat at the worker, in a run in which heartbeats are not sent as
+    /// messages.
+    pub fn answer_due(&mut self, n: &mut Nodes, worker: u32) {
+        let answer = self.workers.take_answer(&n.cx, worker);
+        self.answer_arrived(n, worker, answer);
     }
 
     /// Handles the answer to a heartbeat at the worker.
-    pub fn answer_arrived(&mut self, n: &mut Nodes, worker: u32) {
-        if self.workers.answered(&mut n.cx, &mut n.tasks, worker) {
+    pub fn answer_arrived(&mut self, n: &mut Nodes, worker: u32, answer: Answer) {
+        if self.workers.answered(&mut n.cx, &mut n.tasks, worker, answer) {
             self.send_heartbeat(n, worker);
         }
     }
@@ -241,7 +256,7 @@ impl Control {
             file_bytes_written: t.counters.file_written,
             cpu: t.counters.cpu,
         })));
-        self.workers.reduce_ended(t.worker, task);
+        self.workers.reduce_ended(&n.cx, t.worker, task);
         self.attempt_ended(n, report);
     }
 
@@ -372,7 +387,7 @@ impl Control {
     fn finish_if_done(&mut self, n: &mut Nodes) {
         if self.done as usize == n.tasks.jobs.table.len() {
             self.finished = true;
-            n.cx.close_all();
+            n.cx.close_where(|_| true);
             n.cx.out.push(Action::Finished);
         }
     }

@@ -57,7 +57,7 @@ impl Control {
     /// master's state.
     fn drop_attempt(&mut self, n: &mut Nodes, task: u32) -> Task {
         let t = n.drop_attempt(task);
-        self.workers.forget(t.worker, task);
+        self.workers.forget(&mut n.cx, t.worker, task);
         self.yarn.forget_container(t.job, task);
         t
     }
@@ -154,7 +154,7 @@ impl Control {
     /// Frees a slot of a worker, or on YARN a container, after a task of the kind has ended.
     pub fn free_slot(&mut self, n: &Nodes, worker: u32, kind: TaskKind) {
         match n.cx.config.framework {
-            Framework::Mr1 => self.workers.free_slot(worker, kind),
+            Framework::Mr1 => self.workers.free_slot(&n.cx, worker, kind),
             Framework::Yarn => self.yarn.ended(&n.cx.config.yarn, worker, kind),
         }
     }
@@ -209,6 +209,7 @@ impl Control {
     pub fn look(&mut self, n: &mut Nodes) {
         for worker in 0..n.cx.hosts.len() as u32 {
             if self.workers.expires(&n.cx, worker) {
+                n.cx.failed();
                 self.lose(n, worker);
             }
             if self.finished {
@@ -225,7 +226,7 @@ impl Control {
         for (job, map) in self.scheduler.lost(worker) {
             self.run_again_unplaced(n, job, map);
         }
-        let mut unheard = self.workers.lose(&n.cx, worker);
+        let mut unheard = self.workers.lose(&mut n.cx, worker);
         unheard.extend(self.yarn.drop_reports(&mut n.cx, |report| report.worker == worker));
         for report in unheard {
             self.run_again_unreported(n, &report);

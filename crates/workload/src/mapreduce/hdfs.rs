@@ -30,7 +30,7 @@ use super::timer::Timer;
 use super::work::Work;
 use crate::protocol::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, Purpose, Side};
+use eastwest_types::{ConnId, HostId, Purpose, Side};
 use serde::{Deserialize, Serialize};
 
 /// Message tag of the request that sets up a pipeline, and of the answer to it.
@@ -292,6 +292,11 @@ impl Hdfs {
     /// Whether the writer with this number is still writing a file.
     pub fn writes(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some()
+    }
+
+    /// Returns the host of a writer.
+    pub fn host_of(&self, writer: u32) -> HostId {
+        self.writers.find(writer).expect("the file is being written").at.host
     }
 
     /// Returns the number of files that are being written.

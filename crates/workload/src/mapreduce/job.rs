@@ -227,6 +227,12 @@ impl JobTable {
         self.table[job as usize].as_deref_mut()
     }
 
+    /// Returns the number of maps of a job that were reported as finished; 0 if the job is not
+    /// running.
+    pub fn reported(&self, job: u32) -> u32 {
+        self.table[job as usize].as_ref().map_or(0, |state| state.outputs.reported())
+    }
+
     /// Whether a job is running.
     pub fn runs(&self, job: u32) -> bool {
         self.table[job as usize].is_some()

@@ -7,8 +7,8 @@
 //! `docs/mechanisms/mapreduce.md` describes its equations, parameters and limits.
 //!
 //! The model has parts, each with its own state. From the lowest to the highest:
-//! - `context`: settings, racks, connections, machines (`hardware`), and the event that is being
-//!   handled;
+//! - `context`: settings, racks, connections with the contents of messages (`content`), machines
+//!   (`hardware`), and the event that is being handled, with its host;
 //! - `hdfs`: files being written, with `namenode` and `replication`; stand-alone `clients`;
 //! - `tasks`: jobs and running attempts (`map`, `reduce`, `output`; `shuffle` for one reduce);
 //! - `control`: the master, with `scheduler`, `workers`, `yarn` and speculative copies
@@ -25,6 +25,7 @@ mod coarse_heartbeats;
 mod config;
 mod connections;
 mod containers;
+mod content;
 mod context;
 mod control;
 mod counters;
@@ -33,6 +34,7 @@ mod failure;
 mod file;
 mod hardware;
 mod hdfs;
+mod here;
 mod job;
 mod job_counters;
 mod map;

@@ -10,6 +10,7 @@ use super::control::Control;
 use super::file::Owner;
 use super::hardware::Hardware;
 use super::hdfs::Hdfs;
+use super::here::Here;
 use super::nodes::Nodes;
 use super::note::Note;
 use super::racks::Racks;
@@ -51,7 +52,9 @@ impl MapReduce {
             hosts,
             racks,
             conns: Connections::default(),
+            by_messages: config.acts_by_messages(),
             now: Time::ZERO,
+            here: Here::Anywhere,
             out: Vec::new(),
             notes: Vec::new(),
             config,
@@ -80,20 +83,17 @@ impl MapReduce {
             return;
         }
         self.nodes.cx.now = now;
+        self.nodes.cx.here = Here::Anywhere;
         std::mem::swap(&mut self.nodes.cx.out, out);
         match event {
             Event::Begin => self.begin(),
             Event::Wake { token } => self.woken(Timer::of(token)),
             Event::Delivered { conn, from, tag } => self.delivered(conn, from, tag),
-            Event::Failed { conn } => {
-                let purpose = self.nodes.cx.conns.purpose(conn);
-                self.nodes.cx.conns.gone(conn);
-                self.connection_lost(purpose);
-            }
+            Event::Failed { conn } => self.connection_lost(conn),
             Event::Received { conn, bytes } => {
-                if let Some(purpose) = self.read_timeouts.received(&self.nodes.cx, conn, bytes) {
-                    self.nodes.cx.abort(conn);
-                    self.connection_lost(purpose);
+                if self.read_timeouts.received(&self.nodes.cx, conn, bytes) {
+                    self.nodes.cx.out.push(Action::Abort { conn });
+                    self.connection_lost(conn);
                 }
             }
             Event::Arrived { .. } => unreachable!("it sends no parcels"),
@@ -116,6 +116,9 @@ impl MapReduce {
     fn woken(&mut self, timer: Timer) {
         if self.is_stale(timer) {
             return;
+        }
+        if self.nodes.cx.by_messages {
+            self.nodes.cx.here = self.nodes.host_of(timer);
         }
         let MapReduce { nodes: n, control, .. } = self;
         let Nodes { cx, hdfs, clients, tasks } = n;
@@ -153,7 +156,7 @@ impl MapReduce {
             Timer::Poll(task) => control.ask_for_maps(n, task),
             Timer::Look => control.look(n),
             Timer::Speculate => control.speculation.look(cx, tasks),
-            Timer::Answer(worker) => control.answer_arrived(n, worker),
+            Timer::Answer(worker) => control.answer_due(n, worker),
             Timer::Ask => control.ask_takers(n),
         }
     }
@@ -241,13 +244,21 @@ impl MapReduce {
     fn delivered(&mut self, conn: ConnId, from: Side, tag: u64) {
         let MapReduce { nodes: n, control, .. } = self;
         let Nodes { cx, hdfs, clients, tasks } = n;
-        match (cx.conns.purpose(conn), from) {
+        let (purpose, host) = cx.conns.to(conn, from);
+        if cx.by_messages {
+            cx.here = Here::At(host);
+        }
+        match (purpose, from) {
             (Use::Heartbeat { worker }, Side::Client) => {
+                let heartbeat = cx.conns.take(conn, from).heartbeat();
                 hdfs.replicas.heard(cx, worker);
                 self.settle();
-                self.control.heartbeat_arrived(&mut self.nodes, worker);
+                self.control.heartbeat_arrived(&mut self.nodes, worker, Some(conn), heartbeat);
             }
-            (Use::Heartbeat { worker }, Side::Server) => control.answer_arrived(n, worker),
+            (Use::Heartbeat { worker }, Side::Server) => {
+                let answer = cx.conns.take(conn, from).answer();
+                control.answer_arrived(n, worker, answer);
+            }
             (Use::Split { task, holder }, Side::Client) => tasks.send_split(cx, task, holder, conn),
             (Use::Split { task, .. }, Side::Server) => {
                 cx.close(conn);
@@ -285,7 +296,9 @@ impl MapReduce {
                 cx.close(conn);
                 control.report_arrived(n, report);
             }
-            (Use::Events { task }, Side::Client) => control.maps_asked(n, task, conn),
+            (Use::Events { task }, Side::Client) => {
+                control.maps_asked(n, (task, tag as u32), conn);
+            }
             (Use::Events { task }, Side::Server) => control.maps_told(n, task, tag as u32),
         }
     }
@@ -310,11 +323,14 @@ impl MapReduce {
         }
     }
 
-    fn connection_lost(&mut self, purpose: Use) {
+    /// Handles the loss of a connection that is already aborted.
+    fn connection_lost(&mut self, conn: ConnId) {
         let MapReduce { nodes: n, control, .. } = self;
         let Nodes { cx, hdfs, clients, tasks } = n;
+        let (purpose, lost) = cx.conns.gone(conn);
+        cx.failed();
         match purpose {
-            Use::Heartbeat { worker } => control.workers.connection_lost(cx, worker),
+            Use::Heartbeat { worker } => control.workers.connection_lost(cx, worker, lost),
             Use::Split { task, holder } => tasks.split_lost(cx, (task, holder)),
             Use::Read { client, holder } => clients.read_lost(cx, (client, holder)),
             Use::Fetch { task, from } => tasks.fetch_lost(cx, (task, from)),
@@ -372,7 +388,7 @@ impl MapReduce {
             Note::ClientFailed { job, reason } => control.fail_job(n, job, reason),
             Note::AskForMaps { task } => control.ask_for_maps(n, task),
             Note::FetchFailed { worker, output } => {
-                control.workers.get(worker).fetch_failures.push(output)
+                control.workers.fetch_failed(cx, worker, output)
             }
             Note::AttemptThrough { task } => control.task_finished(n, task),
             Note::AttemptFailed { task, cause } => control.attempt_failed(n, task, cause),

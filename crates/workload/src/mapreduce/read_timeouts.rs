@@ -51,18 +51,19 @@ impl ReadTimeouts {
         self.look_later(cx);
     }
 
-    /// Handles the number of bytes that a connection has received in each direction. Returns the
-    /// purpose of the connection if its read timeout has expired, otherwise `None`.
-    pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> Option<Use> {
-        let seen = self.seen.get_mut(&conn.0)?;
-        if cx.conns.find(conn) != Some(seen.purpose) {
-            return None;
-        }
+    /// Handles the number of bytes that a connection has received in each direction. Returns whether
+    /// its read timeout has expired.
+    pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> bool {
+        let open = cx.conns.find(conn);
+        let Some(seen) = self.seen.get_mut(&conn.0).filter(|seen| open == Some(seen.purpose))
+        else {
+            return false;
+        };
         if seen.bytes != bytes {
             (seen.bytes, seen.since) = (bytes, cx.now);
-            return None;
+            return false;
         }
-        (cx.now.since(seen.since) >= patience(cx, seen.purpose)).then_some(seen.purpose)
+        cx.now.since(seen.since) >= patience(cx, seen.purpose)
     }
 }
 

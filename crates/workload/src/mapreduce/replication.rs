@@ -199,6 +199,7 @@ impl Replicas {
             let node = &mut self.datanodes[worker as usize];
             if !node.dead && cx.now.since(node.heard) >= silence {
                 node.dead = true;
+                cx.failed();
                 self.datanode_dead(cx, worker);
             }
         }

@@ -64,8 +64,6 @@ pub struct Fetching {
     ready: Vec<u32>,
     /// Number of the reduce's fetches in progress.
     active_fetches: u32,
-    /// Number of finished maps in the last message that was sent to the reduce.
-    pub told: u32,
     /// Number of finished maps in the last message that has arrived at the reduce.
     pub known: u32,
     /// Maps whose output the reduce has requested or received.
@@ -97,7 +95,6 @@ impl Fetching {
             sources: BTreeMap::new(),
             ready: Vec::new(),
             active_fetches: 0,
-            told: 0,
             known: 0,
             claimed: MapSet::new(if parts.is_some() { 0 } else { maps }),
             fetched: 0,

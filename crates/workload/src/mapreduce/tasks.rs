@@ -35,6 +35,11 @@ impl Tasks {
         self.attempts.iter().filter(|(_, t)| meant(t)).map(|(number, _)| number).collect()
     }
 
+    /// Returns the worker that runs a task attempt.
+    pub fn worker_of(&self, task: u32) -> u32 {
+        self.attempts.find(task).expect("the attempt runs").worker
+    }
+
     /// Starts work of a task in addition to its present step; `what` is the purpose of the work.
     /// Returns the number of its parallel parts; the end of each part is reported.
     pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {

@@ -2,14 +2,18 @@
 //!
 //! A worker sends a heartbeat every `heartbeat`, the first at a seeded random phase, over one
 //! persistent connection to the master. The heartbeat reports the tasks that have finished since
-//! the last one, and the free slots at its departure. The answer contains new tasks and, for each
-//! reduce running on the worker, the number of finished maps of its job; both take effect when the
-//! answer arrives. A heartbeat that is due while an answer is outstanding is sent when the answer
+//! the last one, the free slots at its departure, and how many finished maps each fetching reduce on
+//! the worker knows. The answer contains new tasks and, for each of these reduces, the number of
+//! finished maps of its job; both take effect when the answer arrives. A heartbeat that is due while an answer is outstanding is sent when the answer
 //! has arrived.
+//!
+//! The state of a worker is in two structures: [`Tracker`] on the worker (Hadoop's TaskTracker), and
+//! [`Status`] at the master (TaskTrackerStatus in the JobTracker). They exchange only messages.
 
 use super::coarse_heartbeats::CoarseHeartbeats;
 use super::config::MapReduceConfig;
 use super::connections::Use;
+use super::content::{Answer, Content, Heartbeat, KnownMaps};
 use super::context::Context;
 use super::report::Report;
 use super::scheduler::index;
@@ -19,32 +23,18 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Side, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// State of a worker, and of its messages to and from the master.
+/// State of a worker on its own host: slots, reports, and its connection to the master.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Worker {
+struct Tracker {
     conn: ConnId,
-    /// Numbers of free map slots and free reduce slots of the worker.
+    /// Numbers of free map slots and free reduce slots.
     free: [u32; 2],
-    /// Numbers of free map and reduce slots at the departure of the last heartbeat, as the master
-    /// knows them.
-    pub free_sent: [u32; 2],
     /// Reports of attempts that ended since the last heartbeat.
     finished: Vec<Report>,
-    /// Reports in the heartbeat that is now in the network.
-    reported: Vec<Report>,
-    /// Map outputs that reduces on this worker could not fetch, as (job, map, worker that stores
-    /// the output).
-    pub fetch_failures: Vec<(u32, u32, u32)>,
-    /// Time at which the worker's last heartbeat arrived at the master.
-    heard: Time,
-    /// Whether the master has declared the worker lost.
-    lost: bool,
-    /// Tasks in the answer that is now in the network, as (task, kind).
-    assigned: Vec<(u32, TaskKind)>,
-    /// Numbers of finished maps in the answer that is now in the network, each as (reduce, number
-    /// of finished maps).
-    map_events: Vec<(u32, u32)>,
-    /// Numbers of the reduces that are assigned to this worker and not finished.
+    /// Map outputs that reduces on this worker could not fetch since the last heartbeat, as (job,
+    /// map, worker that stores the output).
+    fetch_failures: Vec<(u32, u32, u32)>,
+    /// Numbers of the reduces that run on this worker.
     reduces: Vec<u32>,
     next_heartbeat: Time,
     /// Whether a wake-up for the worker's next heartbeat is scheduled.
@@ -55,20 +45,14 @@ pub struct Worker {
     overdue: bool,
 }
 
-impl Worker {
+impl Tracker {
     /// Returns the state of a worker on which all map and reduce slots (`slots`) are free.
-    fn new(slots: [u32; 2]) -> Worker {
-        Worker {
+    fn new(slots: [u32; 2]) -> Tracker {
+        Tracker {
             conn: ConnId(u32::MAX),
             free: slots,
-            free_sent: slots,
             finished: Vec::new(),
-            reported: Vec::new(),
             fetch_failures: Vec::new(),
-            heard: Time::ZERO,
-            lost: false,
-            assigned: Vec::new(),
-            map_events: Vec::new(),
             reduces: Vec::new(),
             next_heartbeat: Time::ZERO,
             armed: false,
@@ -77,12 +61,18 @@ impl Worker {
         }
     }
 
-    /// Removes and returns the reports of ended attempts that the master has not received and will
-    /// not receive.
-    fn take_unheard(&mut self) -> Vec<Report> {
-        let mut unheard = std::mem::take(&mut self.reported);
-        unheard.append(&mut self.finished);
-        unheard
+    /// Returns the content of a heartbeat that departs now. Its reports are not sent again.
+    fn heartbeat(&mut self, tasks: &Tasks) -> Heartbeat {
+        let knows = |&task: &u32| {
+            let t = tasks.attempts.find(task)?;
+            Some(KnownMaps { task, job: t.job, maps: t.fetching.as_ref()?.known })
+        };
+        Heartbeat {
+            free: self.free,
+            reports: std::mem::take(&mut self.finished),
+            fetch_failures: std::mem::take(&mut self.fetch_failures),
+            fetching: self.reduces.iter().filter_map(knows).collect(),
+        }
     }
 
     /// Schedules a wake-up for the next heartbeat, unless one is scheduled already.
@@ -93,10 +83,26 @@ impl Worker {
     }
 }
 
+/// State of a worker as the master knows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Status {
+    /// Numbers of free map and reduce slots at the departure of the last heartbeat.
+    free: [u32; 2],
+    /// Connection over which the worker's last heartbeat arrived; `None` if it was no message.
+    conn: Option<ConnId>,
+    /// Time at which the worker's last heartbeat arrived.
+    heard: Time,
+    /// Whether the master has declared the worker lost.
+    lost: bool,
+    /// Content of the next answer to the worker.
+    next: Answer,
+}
+
 /// State of all workers, by worker number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Workers {
-    table: Vec<Worker>,
+    trackers: Vec<Tracker>,
+    status: Vec<Status>,
     /// State of heartbeats that are not sent as messages (approximate runs); `None` if heartbeats
     /// are messages.
     pub beats: Option<CoarseHeartbeats>,
@@ -105,27 +111,37 @@ pub struct Workers {
 impl Workers {
     /// Returns the state of `workers` workers whose slots are all free.
     pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Workers {
-        let worker = Worker::new([config.map_slots, config.reduce_slots]);
+        let slots = [config.map_slots, config.reduce_slots];
+        let (conn, heard, lost) = (None, Time::ZERO, false);
+        let status = Status { free: slots, conn, heard, lost, next: Answer::default() };
         Workers {
-            table: vec![worker; workers],
+            trackers: vec![Tracker::new(slots); workers],
+            status: vec![status; workers],
             beats: CoarseHeartbeats::new(config, workers, seed),
         }
     }
 
-    /// Returns a mutable reference to the state of a worker.
-    pub fn get(&mut self, worker: u32) -> &mut Worker {
-        &mut self.table[worker as usize]
+    /// Returns the state of a worker on its own host.
+    fn tracker(&mut self, cx: &Context, worker: u32) -> &mut Tracker {
+        cx.here.may_use(cx.host(worker));
+        &mut self.trackers[worker as usize]
+    }
+
+    /// Returns the state of a worker at the master.
+    fn status(&mut self, cx: &Context, worker: u32) -> &mut Status {
+        cx.here.may_use(cx.master);
+        &mut self.status[worker as usize]
     }
 
     /// Returns the number of free slots of a kind that a worker had when it sent its last
     /// heartbeat.
-    pub fn free_sent(&self, worker: u32, kind: TaskKind) -> u32 {
-        self.table[worker as usize].free_sent[index(kind)]
+    pub fn free(&self, worker: u32, kind: TaskKind) -> u32 {
+        self.status[worker as usize].free[index(kind)]
     }
 
     /// Whether a worker waits for the answer to a heartbeat.
     pub fn waits(&self, worker: u32) -> bool {
-        self.table[worker as usize].waiting
+        self.trackers[worker as usize].waiting
     }
 
     /// Opens the connections of all workers to the master and schedules their first heartbeats.
@@ -135,7 +151,7 @@ impl Workers {
             return;
         }
         let mut phase = Stream::new(cx.seed, "mapreduce/heartbeat");
-        for (worker, w) in (0..).zip(&mut self.table) {
+        for (worker, w) in (0..).zip(&mut self.trackers) {
             let ends = (cx.host(worker), cx.master);
             w.conn = cx.open_control(Use::Heartbeat { worker }, ends);
             w.next_heartbeat = cx.now + phase.within(cx.config.control.heartbeat);
@@ -146,7 +162,7 @@ impl Workers {
     /// Handles a wake-up for a worker's heartbeat. Returns false if a heartbeat was sent since the
     /// wake-up was scheduled, so that none is due now.
     pub fn is_due(&mut self, cx: &mut Context, worker: u32) -> bool {
-        let w = self.get(worker);
+        let w = self.tracker(cx, worker);
         w.armed = false;
         let due = cx.now >= w.next_heartbeat;
         if !due {
@@ -158,131 +174,139 @@ impl Workers {
 
     /// Sends a heartbeat now, or marks it to be sent when the outstanding answer has arrived.
     /// Returns whether it was sent now.
-    pub fn send_heartbeat(&mut self, cx: &mut Context, worker: u32) -> bool {
-        let w = self.get(worker);
+    pub fn send_heartbeat(&mut self, cx: &mut Context, tasks: &Tasks, worker: u32) -> bool {
+        let w = self.tracker(cx, worker);
         if w.waiting {
             w.overdue = true;
             return false;
         }
         w.waiting = true;
-        w.reported = std::mem::take(&mut w.finished);
-        w.free_sent = w.free;
-        for &(_, kind) in &w.assigned {
-            // tasks of a lost answer, which are sent again with the next answer
-            w.free_sent[index(kind)] -= 1;
-        }
-        cx.tell(w.conn, Side::Client, cx.config.control.heartbeat_bytes, 0, None);
+        let content = Content::Heartbeat(w.heartbeat(tasks));
+        let bytes = cx.config.control.heartbeat_bytes;
+        cx.tell_content((w.conn, Side::Client), bytes, content, None);
         w.next_heartbeat = cx.now + cx.config.control.heartbeat;
         w.arm(cx, worker);
         true
     }
 
-    /// Handles at the master a heartbeat that was not sent as a message. Returns whether it must be
-    /// processed: false if a heartbeat of this worker was already processed at this time.
-    pub fn beat(&mut self, cx: &Context, worker: u32) -> bool {
-        let Some(beats) = &mut self.beats else { return false };
-        beats.arrived(worker);
-        let w = self.get(worker);
-        let fresh = w.heard < cx.now;
-        if fresh {
-            w.reported = std::mem::take(&mut w.finished);
-            w.free_sent = w.free;
-        }
-        fresh
+    /// Returns a heartbeat that arrives at the master now and was not sent as a message. `None` if
+    /// a heartbeat of this worker was already processed at this time.
+    pub fn beat(&mut self, cx: &Context, tasks: &Tasks, worker: u32) -> Option<Heartbeat> {
+        self.beats.as_mut()?.arrived(worker);
+        let fresh = self.status(cx, worker).heard < cx.now;
+        fresh.then(|| self.tracker(cx, worker).heartbeat(tasks))
     }
 
-    /// Handles a heartbeat of a worker at the master. Returns the reports of ended attempts, and
-    /// the map outputs that could not be fetched as (job, map, worker that stores the output).
-    pub fn heard(&mut self, cx: &Context, worker: u32) -> (Vec<Report>, Vec<(u32, u32, u32)>) {
-        let w = self.get(worker);
-        (w.heard, w.lost) = (cx.now, false);
-        (std::mem::take(&mut w.reported), std::mem::take(&mut w.fetch_failures))
+    /// Handles a heartbeat of a worker at the master; `free` are the free map and reduce slots in
+    /// the heartbeat, `conn` is its connection (`None` if it was no message).
+    pub fn heard(&mut self, cx: &Context, worker: u32, conn: Option<ConnId>, free: [u32; 2]) {
+        let s = self.status(cx, worker);
+        (s.heard, s.lost, s.conn, s.free) = (cx.now, false, conn, free);
+        if conn.is_some() {
+            for &(_, kind) in &s.next.launches {
+                // tasks of a lost answer, which are sent again with the next answer
+                s.free[index(kind)] -= 1;
+            }
+        }
     }
 
     /// Adds a task to the next answer to a worker's heartbeat.
-    pub fn assign(&mut self, worker: u32, task: u32, kind: TaskKind) {
-        let w = self.get(worker);
-        w.assigned.push((task, kind));
-        if kind == TaskKind::Reduce {
-            w.reduces.push(task);
-        }
+    pub fn assign(&mut self, cx: &Context, worker: u32, task: u32, kind: TaskKind) {
+        self.status(cx, worker).next.launches.push((task, kind));
     }
 
-    /// Sends the answer to a heartbeat from the master, with the number of finished maps for every
-    /// reduce on the worker.
-    pub fn answer(&mut self, cx: &mut Context, tasks: &mut Tasks, worker: u32) {
-        let news = self.tell_of_maps(tasks, worker);
-        let w = &self.table[worker as usize];
-        if let Some(beats) = &self.beats {
-            if !w.assigned.is_empty() || !w.map_events.is_empty() {
+    /// Sends the answer to a heartbeat from the master. It contains the number of finished maps for
+    /// every reduce that has new ones: the reduces `fetching` of the heartbeat, and those that the
+    /// answer assigns.
+    pub fn answer(&mut self, cx: &mut Context, tasks: &Tasks, worker: u32, fetching: &[KnownMaps]) {
+        let s = self.status(cx, worker);
+        let assigned = s.next.launches.iter().filter(|(_, kind)| *kind == TaskKind::Reduce);
+        let assigned = assigned.filter_map(|&(task, _)| {
+            Some(KnownMaps { task, job: tasks.attempts.find(task)?.job, maps: 0 })
+        });
+        let mut news = 0;
+        for KnownMaps { task, job, maps } in fetching.iter().copied().chain(assigned) {
+            let known = tasks.jobs.reported(job);
+            if known > maps {
+                news += u64::from(known - maps);
+                s.next.map_events.push((task, known));
+            }
+        }
+        let Some(conn) = s.conn else {
+            let effect = !s.next.launches.is_empty() || !s.next.map_events.is_empty();
+            if let Some(beats) = self.beats.as_ref().filter(|_| effect) {
                 cx.wake_in(beats.delay(), Timer::Answer(worker));
             }
             return;
-        }
+        };
+        let answer = self.take_answer(cx, worker);
         let control = &cx.config.control;
         let bytes = u64::from(control.answer_bytes)
-            + u64::from(control.assignment_bytes) * w.assigned.len() as u64
+            + u64::from(control.assignment_bytes) * answer.launches.len() as u64
             + u64::from(control.map_event_bytes) * news;
-        cx.tell(w.conn, Side::Server, bytes, 0, None);
+        cx.tell_content((conn, Side::Server), bytes, Content::Answer(answer), None);
     }
 
-    /// Adds the number of finished maps for every reduce on the worker to the answer. Returns the
-    /// number of these maps that are new to the reduces.
-    fn tell_of_maps(&mut self, tasks: &mut Tasks, worker: u32) -> u64 {
-        let mut news = 0;
-        let w = self.get(worker);
-        for &task in &w.reduces {
-            let t = tasks.attempts.get(task);
-            let known = tasks.jobs.running(t.job).outputs.reported();
-            if let Some(fetching) = &mut t.fetching {
-                let fresh = known - std::mem::replace(&mut fetching.told, known);
-                if fresh > 0 {
-                    news += u64::from(fresh);
-                    w.map_events.push((task, known));
-                }
-            }
-        }
-        news
+    /// Removes and returns the content of the next answer to a worker.
+    pub fn take_answer(&mut self, cx: &Context, worker: u32) -> Answer {
+        std::mem::take(&mut self.status(cx, worker).next)
     }
 
     /// Handles an answer at the worker: starts its tasks and informs its reduces of finished maps.
     /// Returns whether a heartbeat has waited for this answer and must be sent now.
-    pub fn answered(&mut self, cx: &mut Context, tasks: &mut Tasks, worker: u32) -> bool {
-        let w = self.get(worker);
+    pub fn answered(
+        &mut self,
+        cx: &mut Context,
+        tasks: &mut Tasks,
+        worker: u32,
+        answer: Answer,
+    ) -> bool {
+        let w = self.tracker(cx, worker);
         w.waiting = false;
-        let assigned = std::mem::take(&mut w.assigned);
-        let events = std::mem::take(&mut w.map_events);
-        for (task, kind) in assigned {
+        for (task, kind) in answer.launches {
             tasks.attempts.get(task).times.assigned = cx.now;
-            self.get(worker).free[index(kind)] -= 1;
+            w.free[index(kind)] -= 1;
+            if kind == TaskKind::Reduce {
+                w.reduces.push(task);
+            }
             tasks.launch(cx, task);
         }
+        let overdue = std::mem::take(&mut w.overdue);
         self.slots_changed(worker);
-        for (task, known) in events {
-            tasks.maps_known(cx, task, known);
+        for (task, known) in answer.map_events {
+            // the reduce may have been killed since the departure of the heartbeat
+            if tasks.attempts.find(task).is_some() {
+                tasks.maps_known(cx, task, known);
+            }
         }
-        std::mem::take(&mut self.get(worker).overdue)
+        overdue
     }
 
     /// Updates the heartbeats that are not sent as messages after a change of a worker's free
     /// slots.
     fn slots_changed(&mut self, worker: u32) {
         if let Some(beats) = &mut self.beats {
-            beats.slots_changed(worker, self.table[worker as usize].free);
+            beats.slots_changed(worker, self.trackers[worker as usize].free);
         }
     }
 
     /// Frees a slot of a worker for tasks of a kind.
-    pub fn free_slot(&mut self, worker: u32, kind: TaskKind) {
-        self.get(worker).free[index(kind)] += 1;
+    pub fn free_slot(&mut self, cx: &Context, worker: u32, kind: TaskKind) {
+        self.tracker(cx, worker).free[index(kind)] += 1;
         self.slots_changed(worker);
     }
 
     /// Handles the end of an attempt at its worker; the next heartbeat reports it.
     pub fn ended(&mut self, cx: &mut Context, report: Report) {
         let worker = report.worker;
-        self.get(worker).finished.push(report);
+        self.tracker(cx, worker).finished.push(report);
         self.beat_soon(cx, worker);
+    }
+
+    /// Handles a failed fetch of a reduce on a worker; the next heartbeat reports it. `output`:
+    /// job, map, worker that stores the output.
+    pub fn fetch_failed(&mut self, cx: &Context, worker: u32, output: (u32, u32, u32)) {
+        self.tracker(cx, worker).fetch_failures.push(output);
     }
 
     /// Schedules the worker's next heartbeat, if heartbeats are not sent as messages.
@@ -293,28 +317,56 @@ impl Workers {
     }
 
     /// Removes a finished reduce from the worker's list of running reduces.
-    pub fn reduce_ended(&mut self, worker: u32, task: u32) {
-        self.get(worker).reduces.retain(|&of| of != task);
+    pub fn reduce_ended(&mut self, cx: &Context, worker: u32, task: u32) {
+        self.tracker(cx, worker).reduces.retain(|&of| of != task);
     }
 
-    /// Removes a killed attempt from its worker and from the answer in the network.
-    pub fn forget(&mut self, worker: u32, task: u32) {
-        let w = self.get(worker);
-        w.assigned.retain(|&(of, _)| of != task);
-        w.reduces.retain(|&of| of != task);
-        w.map_events.retain(|&(of, _)| of != task);
+    /// Removes a killed attempt from its worker and from the answers that have not arrived.
+    pub fn forget(&mut self, cx: &mut Context, worker: u32, task: u32) {
+        self.reduce_ended(cx, worker, task);
+        self.status(cx, worker).next.forget(task);
+        self.in_flight(cx, worker, |content| {
+            if let Content::Answer(answer) = content {
+                answer.forget(task);
+            }
+        });
     }
 
-    /// Opens a new connection to the master after the loss of the old connection. Reports that may
-    /// not have arrived are sent again with the next heartbeat.
-    pub fn connection_lost(&mut self, cx: &mut Context, worker: u32) {
+    /// Applies `change` to the contents of the heartbeat and of the answer of a worker that are in
+    /// the network.
+    fn in_flight(&mut self, cx: &mut Context, worker: u32, change: impl FnMut(&mut Content)) {
+        if self.beats.is_none() {
+            let conn = self.tracker(cx, worker).conn;
+            cx.conns.contents(conn).for_each(change);
+        }
+    }
+
+    /// Opens a new connection to the master after the loss of the old connection. The reports and
+    /// tasks of the messages `lost`, which have not arrived, are sent again.
+    pub fn connection_lost(
+        &mut self,
+        cx: &mut Context,
+        worker: u32,
+        lost: impl Iterator<Item = Content>,
+    ) {
         let ends = (cx.host(worker), cx.master);
         let conn = cx.open_control(Use::Heartbeat { worker }, ends);
-        let w = self.get(worker);
+        for content in lost {
+            match content {
+                Content::Heartbeat(heartbeat) => {
+                    let w = self.tracker(cx, worker);
+                    w.finished.splice(0..0, heartbeat.reports);
+                    w.fetch_failures.splice(0..0, heartbeat.fetch_failures);
+                }
+                Content::Answer(answer) => {
+                    self.status(cx, worker).next.launches.splice(0..0, answer.launches);
+                }
+            }
+        }
+        let w = self.tracker(cx, worker);
         w.conn = conn;
         w.waiting = false;
         w.overdue = false;
-        w.finished = w.take_unheard();
         if !w.armed {
             w.next_heartbeat = cx.now + cx.config.control.heartbeat;
             w.arm(cx, worker);
@@ -324,17 +376,27 @@ impl Workers {
     /// Whether the master declares a worker lost now, because its heartbeats are missing.
     pub fn expires(&mut self, cx: &Context, worker: u32) -> bool {
         let expiry = cx.config.failures.expiry;
-        let w = self.get(worker);
-        cx.now.since(w.heard) >= expiry && !std::mem::replace(&mut w.lost, true)
+        let s = self.status(cx, worker);
+        cx.now.since(s.heard) >= expiry && !std::mem::replace(&mut s.lost, true)
     }
 
     /// Marks all slots of a lost worker as free, for its return. Returns the reports of ended
     /// attempts that the master has not received.
-    pub fn lose(&mut self, cx: &Context, worker: u32) -> Vec<Report> {
-        let w = self.get(worker);
-        w.free = [cx.config.map_slots, cx.config.reduce_slots];
-        w.free_sent = w.free;
+    pub fn lose(&mut self, cx: &mut Context, worker: u32) -> Vec<Report> {
+        let slots = [cx.config.map_slots, cx.config.reduce_slots];
+        self.status(cx, worker).free = slots;
+        let mut unheard = Vec::new();
+        self.in_flight(cx, worker, |content| {
+            if let Content::Heartbeat(heartbeat) = content {
+                unheard.append(&mut heartbeat.reports);
+                heartbeat.fetch_failures.clear();
+                heartbeat.free = slots;
+            }
+        });
+        let w = self.tracker(cx, worker);
+        unheard.append(&mut w.finished);
         w.fetch_failures.clear();
-        w.take_unheard()
+        w.free = slots;
+        unheard
     }
 }
