@@ -3,9 +3,9 @@
 ``python tools/hadoop_real_bursts.py`` compares ``data/bursts.csv.gz`` with TCP's rule of small
 queues and draws both. With ``--captures NAME=FILE`` the table is made again, by tshark, from
 captures taken behind the network card of a sender. Segments with equal timestamps and without a gap
-left TCP as one burst. Segments with that timestamp or an earlier one that pass only later were waiting in
-the card. Timestamps are whole milliseconds; the smallest difference between a timestamp and its
-capture time is used as the difference of the two clocks.
+left TCP as one burst. Segments with that timestamp or an earlier one that pass only later were
+waiting in the card. Timestamps are whole milliseconds; the smallest difference between a timestamp
+and its capture time is used as the difference of the two clocks.
 """
 
 from __future__ import annotations
