@@ -1,11 +1,11 @@
 """Bursts of a real TCP, and the packets in the network card before them (papers/hadoop_real).
 
-``python tools/hadoop_real_bursts.py`` compares ``data/bursts.csv`` with TCP's rule of small queues
-and draws both. With ``--captures NAME=FILE`` the table is made again, by tshark, from captures
-taken behind the network card of a sender. Segments with equal timestamps and without a gap left TCP
-as one burst. Segments with that timestamp or an earlier one that pass only later were waiting in
-the card. Timestamps are whole milliseconds; the smallest difference between a timestamp and its
-capture time is used as the difference of the two clocks.
+``python tools/hadoop_real_bursts.py`` compares ``data/bursts.csv.gz`` with TCP's rule of small
+queues and draws both. With ``--captures NAME=FILE`` the table is made again, by tshark, from
+captures taken behind the network card of a sender. Segments with equal timestamps and without a gap
+left TCP as one burst. Segments with that timestamp or an earlier one that pass only later were
+waiting in the card. Timestamps are whole milliseconds; the smallest difference between a timestamp
+and its capture time is used as the difference of the two clocks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import bisect
 import csv
+import gzip
 import io
 import statistics
 import subprocess
@@ -29,7 +30,7 @@ from eastwest.plot import picture
 from eastwest.plot.style import INK, ORANGE, style
 from hadoop_real import PAPER
 
-DATA = PAPER / "data" / "bursts.csv"
+DATA = PAPER / "data" / "bursts.csv.gz"
 #: Address of the sender behind whose card the captures were taken, and port of its service.
 SENDER, PORT = "10.77.0.11", "13562"
 SEGMENT, OVERHEAD = 1448, 896
@@ -103,7 +104,7 @@ def _bursts_of(run: str, connection: int, packets: list[Packet]) -> Iterator[Bur
 
 def read() -> list[Burst]:
     """Return the table of bursts."""
-    with DATA.open(encoding="utf-8", newline="") as stream:
+    with gzip.open(DATA, "rt", encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))[1:]
     return [Burst(run, *(int(value) for value in values)) for run, *values in rows]
 
@@ -148,7 +149,7 @@ def main() -> int:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(Burst.__annotations__)
         writer.writerows(astuple(burst) for burst in made)
-        write_whole(DATA, stream.getvalue().encode())
+        write_whole(DATA, gzip.compress(stream.getvalue().encode(), mtime=0))
     found = [b for b in read() if b.segments > 3]
     above = [b for b in found if b.waiting > most_waiting(b.segments) + TICK_PACKETS + 1]
     print(f"{len(found)} bursts of more than 3 segments, {len(above)} with more before them")

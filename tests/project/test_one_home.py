@@ -275,7 +275,7 @@ impl StreamTransport for AtOnce {
         &mut self.messages
     }
 
-    fn open(
+    fn allocate(
         &mut self,
         _: &mut Network,
         _: &mut Probes,

@@ -58,7 +58,8 @@ pub fn grow<T>(items: &mut Vec<T>) {
     reserve(items, items.capacity().max(1024));
 }
 
-/// Reserves space for `more` more items, like [`grow`].
+/// Reserves space for `more` more items; a vector that is too short at least doubles its capacity, so
+/// that repeated calls cost little. Asks for huge pages like [`grow`].
 pub fn reserve<T>(items: &mut Vec<T>, more: usize) {
     items.reserve(more);
     #[cfg(target_os = "linux")]

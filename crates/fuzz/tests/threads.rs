@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Workloads with which a run is partitioned, each as the setting values that all its cases have.
-const WORKLOADS: [(&str, &[(&str, &str)]); 15] = [
+const WORKLOADS: [(&str, &[(&str, &str)]); 18] = [
     ("stride", &[("workload.*.kind", "stride")]),
     ("permutation", &[("workload.*.kind", "permutation")]),
     ("all-to-all", &[("workload.*.kind", "all-to-all")]),
@@ -25,13 +25,16 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 15] = [
     ("poisson for a time", &[("workload.*.kind", "poisson"), ("workload.*.duration", GIVEN)]),
     ("requests", &[("workload.*.kind", "all-to-all"), REQUESTS]),
     ("service", &[("workload.*.kind", "service")]),
+    ("transactions", &[TRANSACTIONS]),
     ("background poisson", &[("workload.*.kind", "poisson"), BACKGROUND, STRIDE]),
+    ("transactions beside others", &[("workload.*.kind", "poisson"), BACKGROUND, TRANSACTIONS]),
     ("background service", &[("workload.*.kind", "service"), BACKGROUND, STRIDE]),
     ("RoCEv2, stride", &[("workload.*.kind", "stride"), ROCE, TOGETHER]),
     ("RoCEv2, permutation", &[("workload.*.kind", "permutation"), ROCE, TOGETHER]),
     ("RoCEv2, all-to-all", &[("workload.*.kind", "all-to-all"), ROCE, TOGETHER]),
     ("RoCEv2, requests", &[ROCE, ("workload.*.kind", "all-to-all"), REQUESTS, TOGETHER]),
     ("RoCEv2, service", &[("workload.*.kind", "service"), ROCE]),
+    ("RoCEv2, transactions", &[TRANSACTIONS, ROCE]),
 ];
 
 const ROCE: (&str, &str) = ("workload.*.transport", "rocev2");
@@ -39,6 +42,7 @@ const ROCE: (&str, &str) = ("workload.*.transport", "rocev2");
 const TOGETHER: (&str, &str) = ("workload.*.start_window", "0 s");
 const REQUESTS: (&str, &str) = ("workload.*.request_bytes", GIVEN);
 
+const TRANSACTIONS: (&str, &str) = ("workload.*.kind", "transactions");
 const BACKGROUND: (&str, &str) = ("workload.*.background", "true");
 const STRIDE: (&str, &str) = ("workload.*.kind", "stride");
 

@@ -1,4 +1,6 @@
-//! Division of a run that has begun into parts (one run on several threads), for MPI programs.
+//! Division of a run that has begun into parts (one run on several threads), for MPI programs; and
+//! messages and reports of the workloads whose parts act only at their own hosts: MPI programs and
+//! transactions.
 //!
 //! An MPI program opens a connection when a rank first sends to another one. The number of a
 //! connection, on which its path depends, is its place in the order of openings of the whole run.
@@ -6,9 +8,9 @@
 //! are open. Then it keeps the state of its own hosts: packets, timers, wake-ups, ranks. The first part
 //! also keeps the counts of what has happened.
 //!
-//! A rank that writes to a rank of another part is not known there. The part of the writer announces
+//! What a host writes to a host of another part is not known there. The part of the writer announces
 //! the message ([`Written`]) at the end of the window, one delay of a cable before the first packet of
-//! the message can arrive. Reports of ranks are kept with their
+//! the message can arrive. Reports of ranks and transactions are kept with their
 //! [`Place`](crate::part_state::Place) in the order of an undivided run, and united at the end.
 
 use crate::messages::Message;
@@ -19,8 +21,9 @@ use crate::stream_transports::number::TransportNumber;
 use crate::world::World;
 use eastwest_measure::flows::FlowRow;
 use eastwest_types::{EndpointId, HostId, Side};
-use eastwest_workload::Action;
 use eastwest_workload::mpi::Mpi;
+use eastwest_workload::{Action, Workload};
+use std::collections::BTreeMap;
 
 impl World {
     /// Returns the MPI program of this run; `None` if it has none.
@@ -88,11 +91,12 @@ impl World {
     /// Announces a message that an own endpoint has just written to the part of its receiver.
     pub(crate) fn announce(&mut self, workload: u16, sender: EndpointId, message: Message) {
         let (here, there) = self.transport().hosts(sender);
-        let Some(mpi) = self.site.drivers.of(workload).workload.mpi() else { return };
-        if self.site.network.owns(there) || !self.site.network.owns(here) {
+        let of = &self.site.drivers.of(workload).workload;
+        let is_known = self.site.network.owns(there) || !self.site.network.owns(here);
+        if is_known || !of.acts_only_at_own_hosts() {
             return;
         }
-        let envelope = mpi.envelope(message.tag);
+        let envelope = of.mpi().and_then(|mpi| mpi.envelope(message.tag));
         let part = self.partition().part_of(there);
         let part_state = self.part_state_mut();
         if part_state.written.len() <= part {
@@ -126,17 +130,32 @@ impl World {
     pub(crate) fn unite_reports(
         &mut self,
         part_state: &mut PartState,
-        others: &[World],
+        others: &mut [World],
     ) -> Result<(), &'static str> {
         part_state.reports.sort_by_key(|report| report.0);
         let records = &mut self.site.probes.records;
         for (number, driver) in self.site.drivers.all.iter_mut().enumerate() {
-            let others = others.iter().map(|other| &other.site.drivers.all[number]);
-            let others = others.filter_map(|driver| driver.workload.mpi());
-            if let Some(mpi) = driver.workload.mpi_mut()
-                && !mpi.end_parts(others)
-            {
-                return Err("an MPI program ended with messages that were not received");
+            let others =
+                others.iter_mut().map(|other| &mut other.site.drivers.all[number].workload);
+            match &mut driver.workload {
+                Workload::Mpi(mpi) => {
+                    let is_through = mpi.end_parts(others.filter_map(|workload| workload.mpi()));
+                    if !is_through {
+                        return Err("an MPI program ended with messages that were not received");
+                    }
+                }
+                Workload::Transactions(mine) => others.for_each(|other| {
+                    if let Workload::Transactions(theirs) = other {
+                        mine.unite(theirs);
+                    }
+                }),
+                _ => {}
+            }
+        }
+        let mut parts_of_transactions = BTreeMap::new();
+        for (_, workload, report) in &part_state.reports {
+            if let Report::OfWorkload(Action::TransactionPart { number }) = report {
+                *parts_of_transactions.entry((*workload, *number)).or_insert(0) += 1;
             }
         }
         let drivers = self.site.drivers.all.iter_mut();
@@ -145,23 +164,38 @@ impl World {
         let mut united = Vec::new();
         for (place, workload, report) in part_state.reports.drain(..) {
             let now = place.event.0.0.time();
-            let mpi = self.site.drivers.all[usize::from(workload)].workload.mpi_mut();
-            let Some(slots) = &mut slots[usize::from(workload)] else { continue };
-            match (report, mpi) {
-                (Report::Flow(row), _) => {
+            let of = &mut self.site.drivers.all[usize::from(workload)].workload;
+            match (report, of, &mut slots[usize::from(workload)]) {
+                (Report::Flow(row), _, Some(slots)) => {
                     records.flow(FlowRow { tag: slots.undivided(row.tag), ..row });
                 }
-                (Report::OfRank(Action::MpiSent { tag }), _) => slots.send(tag),
-                (Report::OfRank(Action::MpiReceived { tag }), _) => slots.receive(tag),
-                (Report::OfRank(Action::MpiEntry(entry)), Some(mpi)) => {
+                (Report::Flow(row), _, None) => records.flow(row),
+                (Report::OfWorkload(Action::MpiSent { tag }), _, Some(slots)) => slots.send(tag),
+                (Report::OfWorkload(Action::MpiReceived { tag }), _, Some(slots)) => {
+                    slots.receive(tag);
+                }
+                (Report::OfWorkload(Action::MpiEntry(entry)), Workload::Mpi(mpi), _) => {
                     if !mpi.unite_entry(now, *entry) {
                         return Err("ranks of an MPI program make different collective calls");
                     }
                 }
-                (Report::OfRank(Action::MpiLeft { communicator }), Some(mpi)) => {
+                (Report::OfWorkload(Action::MpiLeft { communicator }), Workload::Mpi(mpi), _) => {
                     mpi.unite_left(now, communicator, &mut united);
                 }
-                (Report::OfRank(report), _) => united.push(report),
+                (
+                    Report::OfWorkload(Action::TransactionPart { number }),
+                    Workload::Transactions(transactions),
+                    _,
+                ) => {
+                    // the last part that leaves a transaction ends it
+                    if let Some(parts) = parts_of_transactions.get_mut(&(workload, number)) {
+                        *parts -= 1;
+                        if *parts == 0 && transactions.is_done(number) {
+                            transactions.complete(number, &mut united);
+                        }
+                    }
+                }
+                (Report::OfWorkload(report), ..) => united.push(report),
             }
             for report in united.drain(..) {
                 records.take(workload, now, report);

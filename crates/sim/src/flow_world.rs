@@ -21,6 +21,7 @@ use eastwest_network::topology::CableConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
+use std::collections::BTreeMap;
 
 /// Number of events between two calls of the caller of the run ([`ApproximateRun::run`]). The number
 /// is small because one event may change the rates of all flows.
@@ -40,7 +41,10 @@ pub struct FlowWorld {
     net: Network,
     /// Number, client and server of every connection, by its index in the fluid network `net`.
     opened: Vec<(u64, HostId, HostId)>,
+    /// Number of connections that workloads have declared or opened.
     connections: u64,
+    /// Connections that are declared and not open, by workload and its name for the connection.
+    declared: BTreeMap<(u16, u32), Declared>,
     /// Target queueing delay of every port, by link number; `None` if the queue discipline of the
     /// port has no target.
     targets: Vec<Option<Span>>,
@@ -48,6 +52,14 @@ pub struct FlowWorld {
     full: f64,
     /// Whether any link can sleep (Energy-Efficient Ethernet).
     sleeps: bool,
+}
+
+/// A connection that is declared and not open.
+struct Declared {
+    paths: [Box<[u32]>; 2],
+    class: ClassId,
+    /// Number, client and server.
+    opened: (u64, HostId, HostId),
 }
 
 /// Returns the limit of a queue in bytes; `packet` is the size of a full packet in bytes.
@@ -127,7 +139,8 @@ impl ApproximateRun for FlowWorld {
             net.keep_times();
         }
         let full = f64::from(config.mtu + config.framing);
-        Ok(FlowWorld { site, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
+        let (opened, declared) = (Vec::new(), BTreeMap::new());
+        Ok(FlowWorld { site, net, opened, connections: 0, declared, targets, full, sleeps })
     }
 
     fn site_mut(&mut self) -> &mut Site {
@@ -143,8 +156,13 @@ impl ApproximateRun for FlowWorld {
                 self.site.drivers.wakes.push(at.max(now), wake_up);
             }
             Action::Open { conn, client, server, class, cards } => {
-                self.open((workload, conn.0, class), (client, server), cards);
+                self.declare((workload, conn.0, class), (client, server), cards);
+                self.connect(workload, conn.0);
             }
+            Action::Declare { conn, client, server, class, cards } => {
+                self.declare((workload, conn.0, class), (client, server), cards);
+            }
+            Action::Connect { conn } => self.connect(workload, conn.0),
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
                 let client = self.site.transports.tcp.messages.endpoint(workload, conn.0);
                 let bytes = payload + u64::from(header);
@@ -372,17 +390,30 @@ impl FlowWorld {
         }
     }
 
-    fn open(
+    /// Gives a connection, which is the connection `name` of a workload, its number and its paths.
+    fn declare(
         &mut self,
         (workload, name, class): (u16, u32, ClassId),
         (client, server): (HostId, HostId),
         cards: Option<(u32, u32)>,
     ) {
-        let w = &mut self.site;
-        let paths = match w.network.paths_of_new((client, server), cards) {
-            Ok(paths) => paths,
-            Err(why) => return w.drivers.stop(why),
+        match self.site.network.paths_of_new((client, server), cards) {
+            Ok(paths) => {
+                let opened = (self.connections, client, server);
+                self.connections += 1;
+                self.declared.insert((workload, name), Declared { paths, class, opened });
+            }
+            Err(why) => self.site.drivers.stop(why),
+        }
+    }
+
+    /// Opens the declared connection `name` of a workload.
+    fn connect(&mut self, workload: u16, name: u32) {
+        let Some(Declared { paths, class, opened }) = self.declared.remove(&(workload, name))
+        else {
+            return; // it has no path, so that the run stops
         };
+        let w = &mut self.site;
         let conn = self.net.open(w.network.now, paths);
         if conn as usize >= EndpointId::MAX_SLOTS / 2 {
             let most = EndpointId::MAX_SLOTS / 2;
@@ -391,8 +422,6 @@ impl FlowWorld {
                  of the simulator"
             ));
         }
-        let opened = (self.connections, client, server);
-        self.connections += 1;
         match self.opened.get_mut(conn as usize) {
             Some(place) => *place = opened,
             None => self.opened.push(opened),
@@ -419,7 +448,8 @@ mod tests {
         let scenario = read(text, &Context::default(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
         let plan = Plan::new(&scenario).unwrap_or_else(|p| panic!("{p:?}"));
         let mut run = FlowWorld::new(plan).expect("routes");
-        run.open((0, 0, ClassId(0)), (HostId(1), HostId(3)), None);
+        run.declare((0, 0, ClassId(0)), (HostId(1), HostId(3)), None);
+        run.connect(0, 0);
         // a message that is recorded but not passed to the network never arrives
         let client = run.site.transports.tcp.messages.endpoint(0, 0);
         for (from, payload) in [(Side::Client, 700), (Side::Server, 900)] {

@@ -60,9 +60,12 @@ pub struct PartState {
     pub opened_elsewhere: Vec<(Time, u64)>,
     /// By number of another part: messages that were written to its hosts since the last exchange.
     pub written: Vec<Vec<Written>>,
-    /// Place of the next report of an MPI program.
+    /// Whether a workload reports in the parts, so that rows of messages and reports of all workloads
+    /// are put into one order.
+    pub has_reports: bool,
+    /// Place of the next report of a workload.
     pub place: Place,
-    /// Reports of MPI programs: place, number of the workload, report.
+    /// Reports of workloads: place, number of the workload, report.
     pub reports: Vec<(Place, u16, Report)>,
     /// Numbers of reported states of ranks and of reported iterations.
     pub states: u64,
@@ -136,8 +139,8 @@ impl Default for Place {
 pub enum Report {
     /// Row of the table of flows.
     Flow(FlowRow),
-    /// Report of a rank.
-    OfRank(Action),
+    /// Report of a rank of an MPI program, or of a transaction.
+    OfWorkload(Action),
 }
 
 impl PartState {
@@ -148,11 +151,15 @@ impl PartState {
         self.place = Place { event, delivered, round: 1, is_copy };
     }
 
-    /// Keeps a report of a rank of the MPI program `workload` until the parts are united; at most
-    /// `most` states and iterations.
+    /// Keeps a report of the workload `workload` until the parts are united; at most `most` states and
+    /// iterations of an MPI program.
     pub fn keep_report(&mut self, workload: u16, report: Action, most: u64) {
         let kept = match report {
             Action::MpiNextRound => return self.place.round += 1,
+            Action::CallsDone { calls } => {
+                let counts = self.awaited[usize::from(workload)];
+                return self.done += u64::from(calls) * u64::from(counts);
+            }
             Action::MpiState(_) => Some(&mut self.states),
             Action::MpiIteration(_) => Some(&mut self.iterations),
             Action::MpiRank(_) => {
@@ -167,10 +174,10 @@ impl PartState {
                 return self.rows_left_out += 1;
             }
         }
-        self.reports.push((self.place, workload, Report::OfRank(report)));
+        self.reports.push((self.place, workload, Report::OfWorkload(report)));
     }
 
-    /// Keeps the row of a message of an MPI program until the parts are united.
+    /// Keeps the row of a message in the order of the reports until the parts are united.
     pub fn keep_row(&mut self, row: FlowRow) {
         self.reports.push((Place { round: 0, ..self.place }, row.workload, Report::Flow(row)));
     }

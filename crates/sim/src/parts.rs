@@ -118,14 +118,15 @@ impl World {
     pub(crate) fn is_done_elsewhere(&mut self, workload: u16, action: &Action) -> bool {
         let site = &mut self.site;
         match *action {
-            Action::Open { client, server, .. } => {
+            Action::Open { client, server, .. } | Action::Declare { client, server, .. } => {
                 if site.network.owns(client) || site.network.owns(server) {
                     return false;
                 }
                 self.count_elsewhere();
                 true
             }
-            Action::Send { conn, .. }
+            Action::Connect { conn }
+            | Action::Send { conn, .. }
             | Action::Shutdown { conn, .. }
             | Action::Truncate { conn, .. }
             | Action::Close { conn }
@@ -151,8 +152,8 @@ impl World {
         let executed = self.part_state().executed;
         let Site { drivers, network, .. } = &mut self.site;
         let workload = &mut drivers.all[usize::from(wake_up.workload)].workload;
-        if workload.mpi().is_some() {
-            return Some(Executed::Here); // the part of the rank
+        if workload.is_woken_at_one_host(wake_up.token) {
+            return Some(Executed::Here);
         }
         if executed != Executed::Everywhere {
             return Some(executed); // a reaction at the host of the present event
@@ -221,13 +222,13 @@ impl World {
         let network = &self.site.network;
         let row = d.message.record.then(|| self.transport().flow_row(network, receiver, d));
         let link = self.down_to(receiver);
-        let is_mpi = self.site.drivers.of(d.workload).workload.mpi().is_some();
+        let reports = self.site.drivers.of(d.workload).workload.reports_progress_of_parts();
         if let Some(part_state) = &mut self.part_state {
-            let counts = part_state.awaited[usize::from(d.workload)];
+            let counts = part_state.awaited[usize::from(d.workload)] && !reports;
             let is_request = d.message.purpose == Purpose::Request;
             part_state.done += u64::from(counts && !is_request);
             match row {
-                Some(row) if is_mpi => part_state.keep_row(row),
+                Some(row) if part_state.has_reports => part_state.keep_row(row),
                 row => part_state.rows.extend(row.map(|row| (row, link, number))),
             }
         }
@@ -467,12 +468,18 @@ impl World {
     pub(crate) fn become_part(&mut self, partition: Partition, unused: Option<Fabric>) {
         let transport = self.site.drivers.of(0).transport.number();
         let awaited = self.site.drivers.all.iter().map(|driver| !driver.background).collect();
-        self.part_state = Some(Box::new(PartState { awaited, transport, ..PartState::default() }));
+        let mut all = self.site.drivers.all.iter();
+        let has_reports = all.any(|driver| driver.workload.acts_only_at_own_hosts());
+        let state = PartState { awaited, transport, has_reports, ..PartState::default() };
+        self.part_state = Some(Box::new(state));
         self.transport_in_part().become_part();
         for driver in &mut self.site.drivers.all {
             driver.background = true;
         }
         self.site.drivers.unfinished = 1;
+        for driver in &mut self.site.drivers.all {
+            driver.workload.become_part(&|host| partition.owns(host));
+        }
         let network = &mut self.site.network;
         network.set(Source::Samples, Key::NEVER);
         network.fabric.become_part(partition, network.now, &mut network.sources, unused);
@@ -580,7 +587,7 @@ impl World {
         part_state.rows.sort_by_key(order);
         let rows = std::mem::take(&mut part_state.rows);
         rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
-        self.unite_reports(&mut part_state, &others)?;
+        self.unite_reports(&mut part_state, &mut others)?;
         // Events of TCP precede losses at the same time, as in the undivided run, see
         // `Site::take_losses`.
         let transports = &self.site.transports;

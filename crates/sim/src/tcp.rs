@@ -85,6 +85,8 @@ fn looks_inside(network: &Network, paths: &CriticalPaths) -> bool {
 
 /// Request to TCP other than the arrival of a packet.
 pub enum TcpRequest {
+    /// The application at this endpoint, the client of an allocated connection, opens it.
+    Connect(EndpointId),
     /// A timer of this endpoint has expired.
     Timer(EndpointId),
     /// The application at this endpoint writes this number of bytes.
@@ -226,6 +228,7 @@ impl Tcp {
         request: &TcpRequest,
     ) {
         self.work::<INSIDE, false, _>(network, paths, |stack, now, out| match *request {
+            TcpRequest::Connect(client) => stack.connect(now, client, out),
             TcpRequest::Timer(end) => stack.on_timer(now, end, out),
             TcpRequest::Write(end, bytes) => stack.write(now, end, bytes, out),
             TcpRequest::Close(end) => stack.close(now, end, out),
@@ -307,7 +310,7 @@ impl StreamTransport for Tcp {
         self.messages.reserve(connections);
     }
 
-    fn open(
+    fn allocate(
         &mut self,
         network: &mut Network,
         probes: &mut Probes,
@@ -324,20 +327,15 @@ impl StreamTransport for Tcp {
             class: class.0,
             settings: self.settings.of(workload, client, server),
         };
-        let paths = &mut probes.paths;
-        let endpoint = match looks_inside(network, paths) {
-            _ if !network.owns(client) => self.stack.allocate(&connect),
-            true => self.work::<true, false, _>(network, paths, |stack, now, out| {
-                stack.open(now, &connect, out)
-            }),
-            false => self.work::<false, false, _>(network, paths, |stack, now, out| {
-                stack.open(now, &connect, out)
-            }),
-        }?;
+        let endpoint = self.stack.allocate(&connect)?;
         self.connections.open(number, endpoint, client, server, connect.settings);
         probes.tracer.open(endpoint, client, server);
         self.messages.open(workload, name, endpoint, class);
         Some((endpoint, self.connections.of(endpoint)))
+    }
+
+    fn connect(&mut self, network: &mut Network, probes: &mut Probes, client: EndpointId) {
+        self.request(network, &mut probes.paths, &TcpRequest::Connect(client));
     }
 
     fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts) {

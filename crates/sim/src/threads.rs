@@ -175,7 +175,7 @@ fn obstacle_with(plan: &Plan, begins_undivided: bool) -> Option<&'static str> {
     let awaited = || workloads.iter().filter(|w| !w.background);
     let local = |w: &WorkloadPlan| {
         // a background workload that never ends has no flows to wait for
-        w.workload.local_flows().is_some_and(|flows| w.background || flows > 0)
+        w.workload.size_in_parts().is_some_and(|flows| w.background || flows > 0)
     };
     let closing = || workloads.iter().filter(|w| w.workload.closes_all_at_end());
     let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
@@ -302,7 +302,7 @@ impl Parts {
             return Ok(Err("one thread was requested"));
         };
         let awaited = first.workloads.iter().filter(|w| !w.background);
-        let mut total = awaited.filter_map(|w| w.workload.local_flows()).sum();
+        let mut total = awaited.filter_map(|w| w.workload.size_in_parts()).sum();
         let (mut last_flows, mut connections) = (0, None);
         if let Some(mpi) = first.workloads.iter().find_map(|w| w.workload.mpi()) {
             let outline = match mpi.outline() {

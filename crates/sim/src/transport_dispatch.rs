@@ -3,6 +3,7 @@
 
 use crate::messages::{Message, end_of};
 use crate::part_state::PartEvent;
+use crate::site::Site;
 use crate::stream_transports::interface::StreamNotice;
 use crate::stream_transports::number::TransportNumber;
 use crate::wakes::{Executed, WakeUp};
@@ -49,7 +50,17 @@ impl World {
         match action {
             Action::Wake { at, token } => self.wake(at, workload, token),
             Action::Open { conn, client, server, class, cards } => {
-                self.open(via, (workload, conn.0, class), (client, server), cards);
+                let of = (workload, conn.0, class);
+                if let Some(endpoint) = self.allocate(via, of, (client, server), cards) {
+                    self.connect(via, endpoint);
+                }
+            }
+            Action::Declare { conn, client, server, class, cards } => {
+                self.allocate(via, (workload, conn.0, class), (client, server), cards);
+            }
+            Action::Connect { conn } => {
+                let client = site.transports.of(via).messages().endpoint(workload, conn.0);
+                self.connect(via, client);
             }
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
                 let transport = site.transports.of_mut(via);
@@ -131,16 +142,16 @@ impl World {
         }
     }
 
-    /// Opens a connection over the transport `via`. `of` is the number of the workload, its name
-    /// for the connection and the traffic class; `ends` are client and server; `cards` are their
-    /// network cards. Stops the run if no slot is free.
-    fn open(
+    /// Allocates a connection over the transport `via`, and returns the endpoint of its client. `of`
+    /// is the number of the workload, its name for the connection and the traffic class; `ends` are
+    /// client and server; `cards` are their network cards. Stops the run if no slot is free.
+    fn allocate(
         &mut self,
         via: TransportNumber,
         of: (u16, u32, ClassId),
         ends: (HostId, HostId),
         cards: Option<(u32, u32)>,
-    ) {
+    ) -> Option<EndpointId> {
         if let Some(part_state) = &mut self.part_state {
             part_state.last_open = Some(self.site.network.now);
             if self.site.drivers.of(of.0).workload.mpi().is_some() {
@@ -153,9 +164,25 @@ impl World {
         let site = &mut self.site;
         let (network, probes) = (&mut site.network, &mut site.probes);
         let number = site.transports.tcp.connections.number();
-        match site.transports.of_mut(via).open(network, probes, number, of, ends, cards) {
-            Some((client, opened)) => probes.flow_samples.open(via, client, opened, (of.0, of.2)),
-            None => self.stop_without_slots(via),
+        match site.transports.of_mut(via).allocate(network, probes, number, of, ends, cards) {
+            Some((client, opened)) => {
+                probes.flow_samples.open(via, client, opened, (of.0, of.2));
+                Some(client)
+            }
+            None => {
+                self.stop_without_slots(via);
+                None
+            }
+        }
+    }
+
+    /// Opens an allocated connection, whose client has the endpoint `client`. In a partitioned run,
+    /// the part of the client does this.
+    fn connect(&mut self, via: TransportNumber, client: EndpointId) {
+        let Site { network, transports, probes, .. } = &mut self.site;
+        let transport = transports.of_mut(via);
+        if network.owns(transport.hosts(client).0) {
+            transport.connect(network, probes, client);
         }
     }
 

@@ -71,6 +71,8 @@ pub(crate) struct Ideal {
     /// Reason why the workload could not continue; `None` if there was no failure.
     pub failed: Option<String>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
+    /// Connections that are declared and not open.
+    declared: BTreeMap<ConnId, (HostId, HostId)>,
     /// Messages without an end, which are delivered only after [`Action::Truncate`].
     endless: BTreeMap<(ConnId, Side), (Event, Option<Row>)>,
     /// Connections and sides on which no more data may be sent.
@@ -182,12 +184,13 @@ impl Ideal {
                 assert!(at >= now, "a wake-up in the past");
                 self.push(at, Event::Wake { token }, None);
             }
-            Action::Open { conn, client, server, .. } => {
-                assert_ne!(client, server);
-                assert!(self.conns.insert(conn, (client, server)).is_none(), "{conn:?} in use");
-                self.opened += 1;
-                self.clients.push(client);
-                self.peak = self.peak.max(self.conns.len());
+            Action::Open { conn, client, server, .. } => self.open(conn, client, server),
+            Action::Declare { conn, client, server, .. } => {
+                self.declared.insert(conn, (client, server));
+            }
+            Action::Connect { conn } => {
+                let (client, server) = self.declared.remove(&conn).expect("declared and not open");
+                self.open(conn, client, server);
             }
             Action::Send { conn, from, payload, header, tag, .. } if self.rate.is_some() => {
                 let (client, server) = self.conns[&conn];
@@ -262,9 +265,19 @@ impl Ideal {
             | Action::MpiLeft { .. }
             | Action::MpiSent { .. }
             | Action::MpiReceived { .. }
-            | Action::MpiNextRound => {
+            | Action::MpiNextRound
+            | Action::TransactionPart { .. }
+            | Action::CallsDone { .. } => {
                 panic!("{action:?} in an undivided run")
             }
         }
+    }
+
+    fn open(&mut self, conn: ConnId, client: HostId, server: HostId) {
+        assert_ne!(client, server);
+        assert!(self.conns.insert(conn, (client, server)).is_none(), "{conn:?} in use");
+        self.opened += 1;
+        self.clients.push(client);
+        self.peak = self.peak.max(self.conns.len());
     }
 }

@@ -105,6 +105,26 @@ pub enum Action {
         /// card has its own address. `None`: any card.
         cards: Option<(u32, u32)>,
     },
+    /// Give a connection its number, on which its paths depend, without opening it. A workload that
+    /// opens connections when data arrive declares them at its beginning: their numbers then do not
+    /// depend on the order of events at different hosts.
+    Declare {
+        /// Identifier of the connection, as in [`Action::Open`], like the next four fields.
+        conn: ConnId,
+        /// Host that will open the connection.
+        client: HostId,
+        /// Host that will accept the connection; never equal to the client.
+        server: HostId,
+        /// Traffic class of the connection's packets.
+        class: ClassId,
+        /// Numbers of the network cards that the connection uses at the client and at the server.
+        cards: Option<(u32, u32)>,
+    },
+    /// Open a declared connection; with TCP, the client sends its SYN now.
+    Connect {
+        /// Identifier of the connection.
+        conn: ConnId,
+    },
     /// Write a message to a connection. Both sides may write as soon as the connection is opened;
     /// the bytes wait for the handshake. Messages of one side arrive in order.
     Send {
@@ -192,6 +212,17 @@ pub enum Action {
     Task(Box<TaskRecord>),
     /// Report a finished transaction with all its calls.
     Transaction(Box<TransactionRecord>),
+    /// Report of one part of a partitioned run: its hosts have no more calls of the transaction to
+    /// make or to answer.
+    TransactionPart {
+        /// Number of the transaction.
+        number: u32,
+    },
+    /// Report of one part of a partitioned run: responses have arrived at its hosts.
+    CallsDone {
+        /// Number of the calls that are done.
+        calls: u32,
+    },
     /// Report a finished round of a synchronized read.
     Round {
         /// Number of the finished round, from 0.

@@ -98,6 +98,46 @@ impl Workload {
         }
     }
 
+    /// Returns the number of flows, of answered requests or of calls, by which the parts of a
+    /// partitioned run know how far the workload is; 0 if it never ends. `None` if the workload cannot
+    /// be divided among parts from its beginning.
+    pub fn size_in_parts(&self) -> Option<u64> {
+        match self {
+            Workload::Transactions(w) => Some(w.calls_of_all()),
+            other => other.local_flows(),
+        }
+    }
+
+    /// Makes this copy of the workload act, in one part of a partitioned run, only at the hosts for
+    /// which `owns` is true.
+    pub fn become_part(&mut self, owns: &dyn Fn(HostId) -> bool) {
+        if let Workload::Transactions(w) = self {
+            w.become_part(owns);
+        }
+    }
+
+    /// Whether each part of a partitioned run executes only what its own hosts do. The part of a
+    /// sender then announces its messages to the part of their receiver.
+    pub fn acts_only_at_own_hosts(&self) -> bool {
+        matches!(self, Workload::Mpi(_) | Workload::Transactions(_))
+    }
+
+    /// Whether the wake-up with this token concerns one host, so that in a partitioned run only the
+    /// part of this host schedules and executes it.
+    pub fn is_woken_at_one_host(&self, token: u64) -> bool {
+        match self {
+            Workload::Mpi(_) => true,
+            Workload::Transactions(w) => w.is_step(token),
+            _ => false,
+        }
+    }
+
+    /// Whether the parts of a partitioned run report how far the workload is; otherwise its delivered
+    /// messages are counted.
+    pub fn reports_progress_of_parts(&self) -> bool {
+        matches!(self, Workload::Transactions(_))
+    }
+
     /// Returns the number of rows that the workload has in the table of flows when it is finished,
     /// if this number is known before the run begins and each message that the workload sends
     /// arrives before its end; otherwise `None`. Must be called before the run begins.
@@ -130,7 +170,7 @@ impl Workload {
     pub fn closes_all_at_end(&self) -> bool {
         match self {
             Workload::Service(w) => w.progress().1 > 0,
-            Workload::Mpi(_) => true,
+            Workload::Mpi(_) | Workload::Transactions(_) => true,
             _ => false,
         }
     }
@@ -142,6 +182,7 @@ impl Workload {
         match self {
             Workload::Service(w) => w.finish(out),
             Workload::Mpi(w) => w.finish(out),
+            Workload::Transactions(w) => w.finish(out),
             _ => {}
         }
     }

@@ -40,11 +40,11 @@ pub trait StreamTransport {
     /// Reserves memory for this number of connections.
     fn reserve(&mut self, connections: usize);
 
-    /// Opens connection `number` for a workload. `of` is the workload, its name for the connection
-    /// and the traffic class; `ends` are client and server; `cards` are their [network
-    /// cards](Network::hashes_of_new). Returns the endpoint of the client and the connection;
-    /// `None` if all slots are in use.
-    fn open(
+    /// Allocates connection `number` for a workload, without sending a packet. `of` is the workload,
+    /// its name for the connection and the traffic class; `ends` are client and server; `cards` are
+    /// their [network cards](Network::hashes_of_new). Returns the endpoint of the client and the
+    /// connection; `None` if all slots are in use.
+    fn allocate(
         &mut self,
         network: &mut Network,
         probes: &mut Probes,
@@ -53,6 +53,10 @@ pub trait StreamTransport {
         ends: (HostId, HostId),
         cards: Option<(u32, u32)>,
     ) -> Option<(EndpointId, Opened)>;
+
+    /// Begins the handshake of an allocated connection at its client. Does nothing for a transport
+    /// without handshake.
+    fn connect(&mut self, _: &mut Network, _: &mut Probes, _client: EndpointId) {}
 
     /// Returns the number of bytes that the side `from` has written so far, and the loss counts of
     /// this side.

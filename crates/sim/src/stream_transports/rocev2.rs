@@ -146,7 +146,7 @@ impl StreamTransport for RoceV2 {
         self.messages.reserve(connections);
     }
 
-    fn open(
+    fn allocate(
         &mut self,
         network: &mut Network,
         _: &mut Probes,

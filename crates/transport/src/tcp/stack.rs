@@ -103,10 +103,15 @@ impl Stack {
     /// slots are in use.
     pub fn open(&mut self, now: Time, c: &Connect, sink: &mut impl Sink) -> Option<EndpointId> {
         let id = self.allocate(c)?;
+        self.connect(now, id, sink);
+        Some(id)
+    }
+
+    /// Opens an allocated connection, whose client has the endpoint `id`: the client sends its SYN.
+    pub fn connect(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
         e.connect(&mut Context { now, config, sink });
-        Some(id)
     }
 
     /// Returns the time at which the retransmission timer of endpoint `id` expires; the state of
@@ -172,8 +177,9 @@ impl Stack {
 
     /// Appends unused endpoints, so that there are `slots` endpoints.
     fn extend_to(&mut self, slots: usize) {
-        while slots > self.endpoints.capacity() {
-            memory::grow(&mut self.endpoints);
+        if slots > self.endpoints.capacity() {
+            let more = (slots - self.endpoints.len()).max(1024);
+            memory::reserve(&mut self.endpoints, more);
         }
         let (client, server) = (NOBODY, NOBODY);
         let c = Connect { client, server, hashes: (0, 0), dscp: 0, class: 0, settings: (0, 0) };

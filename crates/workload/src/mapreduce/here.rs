@@ -6,8 +6,6 @@
 //! [`MapReduceConfig::acts_by_messages`] names, until the first failure.
 
 use super::config::{Framework, MapReduceConfig};
-use super::nodes::Nodes;
-use super::timer::Timer;
 use eastwest_types::HostId;
 
 /// Host whose message, disk or timer causes the present event.
@@ -44,25 +42,5 @@ impl MapReduceConfig {
             && !speculation.reduces
             && !self.coarse.is_on()
             && self.jobs.iter().all(|job| job.clients.is_none())
-    }
-}
-
-impl Nodes {
-    /// Returns the host of a wake-up.
-    pub fn host_of(&self, timer: Timer) -> Here {
-        let Nodes { cx, hdfs, tasks, .. } = self;
-        let of_worker = |worker| Here::At(cx.host(worker));
-        match timer {
-            Timer::Commit(task) | Timer::Seek(task) => of_worker(tasks.worker_of(task)),
-            Timer::Block(writer) => Here::At(hdfs.host_of(writer)),
-            Timer::Cores(worker) | Timer::Disks(worker) | Timer::Heartbeat(worker) => {
-                of_worker(worker)
-            }
-            Timer::Namenode(_) | Timer::Submit | Timer::Setup(_) | Timer::Cleanup(_) => {
-                Here::At(cx.master)
-            }
-            Timer::Look | Timer::Recheck => Here::At(cx.master),
-            _ => Here::Anywhere,
-        }
     }
 }

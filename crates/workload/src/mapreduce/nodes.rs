@@ -4,9 +4,11 @@ use super::clients::StandAlone;
 use super::connections::Use;
 use super::context::Context;
 use super::hdfs::Hdfs;
+use super::here::Here;
 use super::namenode::Caller;
 use super::task::{Stage, Task};
 use super::tasks::Tasks;
+use super::timer::Timer;
 use serde::{Deserialize, Serialize};
 
 /// State of everything on the machines below the master: connections and hardware, HDFS,
@@ -40,5 +42,23 @@ impl Nodes {
             _ => false,
         });
         t
+    }
+
+    /// Returns the host of a wake-up.
+    pub fn host_of(&self, timer: Timer) -> Here {
+        let Nodes { cx, hdfs, tasks, .. } = self;
+        let of_worker = |worker| Here::At(cx.host(worker));
+        match timer {
+            Timer::Commit(task) | Timer::Seek(task) => of_worker(tasks.worker_of(task)),
+            Timer::Block(writer) => Here::At(hdfs.host_of(writer)),
+            Timer::Cores(worker) | Timer::Disks(worker) | Timer::Heartbeat(worker) => {
+                of_worker(worker)
+            }
+            Timer::Namenode(_) | Timer::Submit | Timer::Setup(_) | Timer::Cleanup(_) => {
+                Here::At(cx.master)
+            }
+            Timer::Look | Timer::Recheck => Here::At(cx.master),
+            _ => Here::Anywhere,
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Replay of transactions: each call begins when the calls on which it depends are done.
 
-use super::book::{Book, Recorded};
+use super::book::{Book, Call, Recorded};
 use super::config::{Arrivals, TransactionsConfig};
 use super::path;
 use super::processors::Processors;
-use super::running::{ARRIVE, Running, SEND, Step, Work, owner, wake};
+use super::running::{ARRIVE, Running, Step, Work, owner, step_of, wake};
 use super::shape::Shape;
 use crate::arrivals::exponential;
 use crate::demand::Objections;
@@ -12,33 +12,77 @@ use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{CallRecord, ConnId, HostId, Purpose, Side, Span, Time, TransactionRecord};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// State of a replay of transactions.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Transactions {
-    config: TransactionsConfig,
+    pub(super) config: TransactionsConfig,
     /// Host of each component, by component number.
     hosts: Vec<HostId>,
     gaps: Stream,
-    draws: Stream,
-    origins: Stream,
+    choices: Choices,
+    /// Choice of each transaction that has arrived, by its number.
+    pub(super) chosen: Vec<Chosen>,
     processors: Option<Processors>,
     /// Connections by (calling component, answering component). Client hosts have the numbers after
     /// the components.
-    connections: BTreeMap<(u32, u32), ConnId>,
-    running: Vec<Option<Running>>,
-    free: Vec<u32>,
-    arrived: u64,
-    completed: u64,
-    /// Steps of calls that are due at the present time: (step, slot of the transaction, call).
+    connections: BTreeMap<(u32, u32), Connection>,
+    /// Transactions in progress, by number.
+    pub(super) running: BTreeMap<u32, Running>,
+    pub(super) completed: u64,
+    /// By host: whether this part of a partitioned run simulates it; `None` in an undivided run.
+    pub(super) own: Option<Vec<bool>>,
+    /// Steps of calls that are due at the present time: (step, number of the transaction, call).
     /// Empty between two events.
     #[serde(skip)]
     due: VecDeque<(Step, u32, u32)>,
+    /// Number of responses that have arrived in the present event. In a partitioned run, the part of
+    /// the answering component counts a response. Zero between two events.
+    #[serde(skip)]
+    calls_done: u32,
 }
 
-/// Largest number of transactions in progress at one time.
-const MOST_RUNNING: usize = 1 << 30;
+/// A declared connection between two components.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Connection {
+    name: ConnId,
+    /// Whether the calling component has opened it.
+    is_open: bool,
+}
+
+/// Choice of the recorded transaction and of the client, for a transaction that arrives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(super) struct Chosen {
+    /// Index of the recorded transaction in [`Book::transactions`].
+    pub(super) recorded: u32,
+    /// Client host that sends the first request: index into the list of clients; `None` if there
+    /// are no clients.
+    pub(super) client: Option<u32>,
+}
+
+/// Random choices at the arrivals of transactions. They do not depend on the network.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Choices {
+    draws: Stream,
+    origins: Stream,
+}
+
+impl Choices {
+    /// Returns the choice for the transaction with this number, the next one to arrive.
+    fn next(&mut self, number: u64, config: &TransactionsConfig) -> Chosen {
+        let recorded = config.book.transactions.len() as u64;
+        let which = match config.drawn {
+            true => self.draws.below(recorded),
+            false => number % recorded,
+        };
+        let client = match config.clients.len() as u64 {
+            0 => None,
+            clients => Some(self.origins.below(clients) as u32),
+        };
+        Chosen { recorded: which as u32, client }
+    }
+}
 
 impl Transactions {
     /// Largest number of transactions of a replay: their numbers have 32 bits.
@@ -76,14 +120,17 @@ impl Transactions {
             processors: config.processors.map(|each| Processors::new(each, hosts.len())),
             hosts,
             gaps: Stream::new(cluster.seed, "transactions/gaps"),
-            draws: Stream::new(cluster.seed, "transactions/draws"),
-            origins: Stream::new(cluster.seed, "transactions/clients"),
+            choices: Choices {
+                draws: Stream::new(cluster.seed, "transactions/draws"),
+                origins: Stream::new(cluster.seed, "transactions/clients"),
+            },
+            chosen: Vec::new(),
             connections: BTreeMap::new(),
-            running: Vec::new(),
-            free: Vec::new(),
-            arrived: 0,
+            running: BTreeMap::new(),
             completed: 0,
+            own: None,
             due: VecDeque::new(),
+            calls_done: 0,
             config,
         })
     }
@@ -106,18 +153,28 @@ impl Transactions {
     /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
-            Event::Begin => self.await_next(Time::ZERO + self.config.start, now, out),
-            Event::Wake { token } => {
-                let (slot, call) = ((token >> 32) as u32 & (MOST_RUNNING as u32 - 1), token as u32);
-                match token >> 62 {
-                    ARRIVE => self.arrive(now, out),
-                    SEND => self.computed(Step::Send, slot, call),
-                    _ => self.computed(Step::Answer, slot, call),
-                }
+            Event::Begin => {
+                self.declare(out);
+                self.await_next(Time::ZERO + self.config.start, now, out);
             }
+            Event::Wake { token } => match step_of(token) {
+                None => self.arrive(now, out),
+                Some((step, number, call)) => self.computed(step, number, call),
+            },
             Event::Delivered { from, tag, .. } => {
-                let step = if from == Side::Client { Step::Arrived } else { Step::Done };
-                self.due.push_back((step, (tag >> 32) as u32, tag as u32));
+                let (number, call) = ((tag >> 32) as u32, tag as u32);
+                let (asks, answers) = self.hosts_of(self.chosen[number as usize], call);
+                let (step, at) = match from {
+                    Side::Client => (Step::Arrived, answers),
+                    Side::Server => (Step::Done, asks),
+                };
+                if self.acts_at(at) {
+                    self.enter(number);
+                    self.due.push_back((step, number, call));
+                } else {
+                    // a part of a partitioned run also learns when its own messages arrive
+                    self.calls_done += u32::from(step == Step::Done);
+                }
             }
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
                 unreachable!(
@@ -136,32 +193,69 @@ impl Transactions {
         if let Some(processors) = &mut self.processors {
             processors.hand_on(now, &mut self.running, out);
         }
+        let calls = std::mem::take(&mut self.calls_done);
+        if self.own.is_some() && calls > 0 {
+            out.push(Action::CallsDone { calls });
+        }
+    }
+
+    /// Declares all connections that the transactions of the run use, ordered by calling and
+    /// answering component.
+    fn declare(&mut self, out: &mut Vec<Action>) {
+        let mut choices = self.choices.clone();
+        let possible = self.config.book.transactions.len() * self.config.clients.len().max(1);
+        let mut all = BTreeSet::new();
+        for number in 0..self.config.count {
+            all.insert(choices.next(number, &self.config));
+            if all.len() == possible {
+                break;
+            }
+        }
+        let mut pairs = BTreeMap::new();
+        for chosen in all {
+            let calls = 0..self.calls_of(chosen).len() as u32;
+            pairs.extend(calls.filter_map(|call| self.way(chosen, call)));
+        }
+        for ((pair, (client, server)), name) in pairs.into_iter().zip((0..).map(ConnId)) {
+            let class = self.config.class;
+            out.push(Action::Declare { conn: name, client, server, class, cards: None });
+            self.connections.insert(pair, Connection { name, is_open: false });
+        }
+    }
+
+    /// Returns the number of calls of all transactions of the run.
+    pub fn calls_of_all(&self) -> u64 {
+        let mut choices = self.choices.clone();
+        let chosen = (0..self.config.count).map(|number| choices.next(number, &self.config));
+        chosen.map(|chosen| self.calls_of(chosen).len() as u64).sum()
     }
 
     /// Handles the end of the computing time before a step of a call: the step is due now.
-    fn computed(&mut self, step: Step, slot: u32, call: u32) {
-        self.due.push_back((step, slot, call));
-        let running = self.running[slot as usize].as_mut().expect("a transaction under way");
+    fn computed(&mut self, step: Step, number: u32, call: u32) {
+        self.due.push_back((step, number, call));
         if let Some(processors) = &mut self.processors {
-            let calls = &self.config.book.transactions[running.recorded as usize].calls;
+            let chosen = self.chosen[number as usize];
+            let calls = &self.config.book.transactions[chosen.recorded as usize].calls;
             let owner = owner(calls, step, call);
-            processors.passed(calls[owner as usize].component, slot, owner, running);
+            let running = self.running.get_mut(&number).expect("a transaction under way");
+            processors.passed(calls[owner as usize].component, number, owner, running);
         }
     }
 
     /// Schedules the arrival of the next transaction; `from` is the time of the last arrival, or
     /// the start.
     fn await_next(&mut self, from: Time, now: Time, out: &mut Vec<Action>) {
-        if self.arrived == self.config.count {
+        let arrived = self.chosen.len();
+        if arrived as u64 == self.config.count {
             return;
         }
         let at = match self.config.arrivals {
             Arrivals::Recorded => {
-                let next = &self.config.book.transactions[self.arrived as usize];
+                let next = &self.config.book.transactions[arrived];
                 Time::ZERO + self.config.start + next.start
             }
             Arrivals::Poisson(mean) => from + exponential(mean, &mut self.gaps),
-            Arrivals::Periodic(gap) if self.arrived > 0 => from + gap,
+            Arrivals::Periodic(gap) if arrived > 0 => from + gap,
             Arrivals::Periodic(_) => from,
         };
         out.push(Action::Wake { at: at.max(now), token: ARRIVE });
@@ -169,107 +263,121 @@ impl Transactions {
 
     /// Starts the next transaction with its first call.
     fn arrive(&mut self, now: Time, out: &mut Vec<Action>) {
-        let recorded = self.config.book.transactions.len() as u64;
-        let which = match self.config.drawn {
-            true => self.draws.below(recorded),
-            false => self.arrived % recorded,
-        };
-        let client = match self.config.clients.len() as u64 {
-            0 => None,
-            clients => Some(self.origins.below(clients) as u32),
-        };
-        let calls = &self.config.book.transactions[which as usize].calls;
-        let running = Running {
-            number: self.arrived as u32,
-            recorded: which as u32,
-            client,
-            shape: Shape::new(calls),
-            calls: vec![CallRecord::default(); calls.len()],
-            left: calls.len() as u32,
-            work: vec![Work::default(); self.processors.as_ref().map_or(0, |_| calls.len())],
-        };
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                assert!(self.running.len() < MOST_RUNNING, "places have 30 bits");
-                self.running.push(None);
-                self.running.len() as u32 - 1
-            }
-        };
-        self.running[slot as usize] = Some(running);
-        self.arrived += 1;
-        self.due.push_back((Step::Send, slot, 0));
+        let number = self.chosen.len() as u32;
+        let chosen = self.choices.next(u64::from(number), &self.config);
+        self.chosen.push(chosen);
+        if self.acts_at(self.hosts_of(chosen, 0).0) {
+            self.enter(number);
+            self.due.push_back((Step::Send, number, 0));
+        }
         self.await_next(now, now, out);
     }
 
-    /// Returns the state of the transaction at a slot, and its recording.
-    fn at(&mut self, slot: u32) -> (&mut Running, &Recorded) {
-        let running = self.running[slot as usize].as_mut().expect("a transaction under way");
-        let recorded = &self.config.book.transactions[running.recorded as usize];
-        (running, recorded)
+    /// Creates the state of a transaction, unless it exists.
+    fn enter(&mut self, number: u32) {
+        if self.running.contains_key(&number) {
+            return;
+        }
+        let chosen = self.chosen[number as usize];
+        let calls = self.calls_of(chosen);
+        let all = 2 * calls.len() as u32;
+        let left = match &self.own {
+            None => all,
+            Some(_) => {
+                let hosts = (0..calls.len() as u32).map(|call| self.hosts_of(chosen, call));
+                let own = |host| u32::from(self.acts_at(host));
+                hosts.map(|(asks, answers)| own(asks) + own(answers)).sum()
+            }
+        };
+        let running = Running {
+            shape: Shape::new(calls),
+            calls: vec![CallRecord::default(); calls.len()],
+            left,
+            is_whole: left == all,
+            work: vec![Work::default(); self.processors.as_ref().map_or(0, |_| calls.len())],
+        };
+        self.running.insert(number, running);
+    }
+
+    /// Returns the state of a transaction, and its recording.
+    fn at(&mut self, number: u32) -> (&mut Running, &Recorded) {
+        let running = self.running.get_mut(&number).expect("a transaction under way");
+        let recorded = self.chosen[number as usize].recorded;
+        (running, &self.config.book.transactions[recorded as usize])
+    }
+
+    /// Returns the recorded calls of a transaction.
+    pub(super) fn calls_of(&self, chosen: Chosen) -> &[Call] {
+        &self.config.book.transactions[chosen.recorded as usize].calls
+    }
+
+    /// Returns the calling and the answering component of a call. Client hosts have the numbers after
+    /// the components. A transaction without clients begins in the component of its first call.
+    fn components_of(&self, chosen: Chosen, call: u32) -> (u32, u32) {
+        let calls = self.calls_of(chosen);
+        let answers = calls[call as usize].component;
+        let asks = match (calls[call as usize].parent, chosen.client) {
+            (Some(parent), _) => calls[parent as usize].component,
+            (None, Some(client)) => self.hosts.len() as u32 + client,
+            (None, None) => answers,
+        };
+        (asks, answers)
+    }
+
+    /// Returns the hosts of the calling and the answering component of a call.
+    fn hosts_of(&self, chosen: Chosen, call: u32) -> (HostId, HostId) {
+        let (asks, answers) = self.components_of(chosen, call);
+        let to = self.hosts[answers as usize];
+        let clients = || self.config.clients[asks as usize - self.hosts.len()];
+        (self.hosts.get(asks as usize).copied().unwrap_or_else(clients), to)
     }
 
     /// Returns the calling and the answering component of a call, and the hosts of both; `None` if
     /// both are on one host, so that the call needs no network.
-    fn way(&self, slot: u32, call: u32) -> Option<((u32, u32), (HostId, HostId))> {
-        let running = self.running[slot as usize].as_ref().expect("a transaction under way");
-        let calls = &self.config.book.transactions[running.recorded as usize].calls;
-        let answers = calls[call as usize].component;
-        let to = self.hosts[answers as usize];
-        let (asks, from) = match calls[call as usize].parent {
-            Some(parent) => {
-                let asks = calls[parent as usize].component;
-                (asks, self.hosts[asks as usize])
-            }
-            None => {
-                let client = running.client?;
-                (self.hosts.len() as u32 + client, self.config.clients[client as usize])
-            }
-        };
-        (from != to).then_some(((asks, answers), (from, to)))
+    fn way(&self, chosen: Chosen, call: u32) -> Option<((u32, u32), (HostId, HostId))> {
+        let hosts = self.hosts_of(chosen, call);
+        (hosts.0 != hosts.1).then(|| (self.components_of(chosen, call), hosts))
     }
 
     /// Sends the request of a call to the answering component.
-    fn send(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
-        let (running, recorded) = self.at(slot);
+    fn send(&mut self, now: Time, number: u32, call: u32, out: &mut Vec<Action>) {
+        let (running, recorded) = self.at(number);
         running.calls[call as usize].sent = now;
-        let (bytes, number) = (recorded.calls[call as usize].request_bytes, running.number);
-        let Some((pair, (client, server))) = self.way(slot, call) else {
-            self.due.push_back((Step::Arrived, slot, call));
+        let bytes = recorded.calls[call as usize].request_bytes;
+        let Some((pair, _)) = self.way(self.chosen[number as usize], call) else {
+            self.due.push_back((Step::Arrived, number, call));
             return;
         };
-        let name = ConnId(self.connections.len() as u32);
-        let conn = *self.connections.entry(pair).or_insert_with(|| {
-            out.push(Action::Open {
-                conn: name,
-                client,
-                server,
-                class: self.config.class,
-                cards: None,
-            });
-            name
-        });
-        out.push(message(conn, Side::Client, bytes, (slot, call), number));
+        let connection = self.connections.get_mut(&pair).expect("declared at the beginning");
+        if !std::mem::replace(&mut connection.is_open, true) {
+            out.push(Action::Connect { conn: connection.name });
+        }
+        out.push(message(connection.name, Side::Client, bytes, number, call));
     }
 
     /// Sends the response of a call to its caller.
-    fn answer(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
-        let (running, recorded) = self.at(slot);
+    fn answer(&mut self, now: Time, number: u32, call: u32, out: &mut Vec<Action>) {
+        let (running, recorded) = self.at(number);
         running.calls[call as usize].answered = now;
-        let (bytes, number) = (recorded.calls[call as usize].response_bytes, running.number);
-        match self.way(slot, call) {
+        running.left -= 1;
+        let over = running.left == 0;
+        let bytes = recorded.calls[call as usize].response_bytes;
+        match self.way(self.chosen[number as usize], call) {
             Some((pair, _)) => {
-                let conn = self.connections[&pair];
-                out.push(message(conn, Side::Server, bytes, (slot, call), number));
+                let conn = self.connections[&pair].name;
+                out.push(message(conn, Side::Server, bytes, number, call));
             }
-            None => self.due.push_back((Step::Done, slot, call)),
+            None => self.due.push_back((Step::Done, number, call)),
+        }
+        if over {
+            self.leave(number, out);
         }
     }
 
     /// Handles the arrival of a call's request: schedules the steps that depend on it.
-    fn request_arrived(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
+    fn request_arrived(&mut self, now: Time, number: u32, call: u32, out: &mut Vec<Action>) {
         let mut ready = Vec::new();
-        let (running, recorded) = self.at(slot);
+        let (running, recorded) = self.at(number);
         running.calls[call as usize].arrived = now;
         for &child in running.shape.children(call) {
             let next = &recorded.calls[child as usize];
@@ -280,16 +388,18 @@ impl Transactions {
         if running.shape.awaited[call as usize] == 0 {
             ready.push((Step::Answer, call, recorded.calls[call as usize].rest));
         }
-        self.schedule(now, slot, &ready, out);
+        self.schedule(now, number, &ready, out);
     }
 
     /// Handles the arrival of a call's response: schedules the steps that depend on it, and ends
     /// the transaction after its last call.
-    fn done(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
+    fn done(&mut self, now: Time, number: u32, call: u32, out: &mut Vec<Action>) {
+        let answers_here = self.acts_at(self.hosts_of(self.chosen[number as usize], call).1);
         let mut ready = Vec::new();
-        let (running, recorded) = self.at(slot);
+        let (running, recorded) = self.at(number);
         running.calls[call as usize].done = now;
         running.left -= 1;
+        let over = running.left == 0;
         for i in running.shape.followers_range(call) {
             let next = running.shape.follower(i);
             let before = &mut running.shape.before[next as usize];
@@ -306,10 +416,10 @@ impl Transactions {
                 ready.push((Step::Answer, parent, recorded.calls[parent as usize].rest));
             }
         }
-        let over = running.left == 0;
-        self.schedule(now, slot, &ready, out);
+        self.calls_done += u32::from(answers_here);
+        self.schedule(now, number, &ready, out);
         if over {
-            self.complete(slot, out);
+            self.leave(number, out);
         }
     }
 
@@ -317,32 +427,47 @@ impl Transactions {
     fn schedule(
         &mut self,
         now: Time,
-        slot: u32,
+        number: u32,
         steps: &[(Step, u32, Span)],
         out: &mut Vec<Action>,
     ) {
         for &(step, call, wait) in steps {
             if wait == Span::ZERO {
-                self.due.push_back((step, slot, call));
+                self.due.push_back((step, number, call));
             } else if let Some(processors) = &mut self.processors {
-                let running =
-                    self.running[slot as usize].as_mut().expect("a transaction under way");
-                let calls = &self.config.book.transactions[running.recorded as usize].calls;
+                let running = self.running.get_mut(&number).expect("a transaction under way");
+                let chosen = self.chosen[number as usize];
+                let calls = &self.config.book.transactions[chosen.recorded as usize].calls;
                 let owner = owner(calls, step, call);
                 let component = calls[owner as usize].component;
-                let at = (component, slot, owner);
+                let at = (component, number, owner);
                 processors.compute(now, at, (step, call, wait), running, out);
             } else {
-                out.push(wake(now + wait, step, slot, call));
+                out.push(wake(now + wait, step, number, call));
             }
         }
     }
 
-    /// Ends a transaction after all its calls, and writes its record.
-    fn complete(&mut self, slot: u32, out: &mut Vec<Action>) {
-        let running = self.running[slot as usize].take().expect("a transaction under way");
-        self.free.push(slot);
-        let Running { number, recorded, client, mut calls, work, .. } = running;
+    /// Ends a transaction after all its calls. In one part of a partitioned run, its hosts have no
+    /// more calls of the transaction to make or to answer.
+    fn leave(&mut self, number: u32, out: &mut Vec<Action>) {
+        let (running, _) = self.at(number);
+        if !running.is_whole {
+            running.shape = Shape::default();
+            out.push(Action::TransactionPart { number });
+            return;
+        }
+        self.complete(number, out);
+        if self.completed == self.config.count && self.own.is_none() {
+            self.finish(out);
+        }
+    }
+
+    /// Writes the record of a transaction whose calls are done, in all parts of a partitioned run.
+    pub fn complete(&mut self, number: u32, out: &mut Vec<Action>) {
+        let Chosen { recorded, client } = self.chosen[number as usize];
+        let Running { mut calls, work, .. } =
+            self.running.remove(&number).expect("a transaction under way");
         let book = &self.config.book.transactions[recorded as usize];
         let path::Sums { network, compute, queued } = path::trace(&book.calls, &work, &mut calls);
         let client = client.map(|c| self.config.clients[c as usize]);
@@ -350,28 +475,24 @@ impl Transactions {
             TransactionRecord { number, recorded, client, network, compute, queued, calls };
         out.push(Action::Transaction(Box::new(record)));
         self.completed += 1;
-        if self.completed == self.config.count {
-            out.extend(self.connections.values().map(|&conn| Action::Close { conn }));
-            out.push(Action::Finished);
-        }
+    }
+
+    /// Closes all connections after the last transaction.
+    pub(crate) fn finish(&self, out: &mut Vec<Action>) {
+        out.extend(self.connections.values().map(|c| Action::Close { conn: c.name }));
+        out.push(Action::Finished);
     }
 }
 
 /// Returns the action that sends a request or response of a call. Its row in the flow table has the
 /// number of the transaction as job.
-fn message(
-    conn: ConnId,
-    from: Side,
-    payload: u64,
-    (slot, call): (u32, u32),
-    number: u32,
-) -> Action {
+fn message(conn: ConnId, from: Side, payload: u64, number: u32, call: u32) -> Action {
     Action::Send {
         conn,
         from,
         payload,
         header: 0,
-        tag: u64::from(slot) << 32 | u64::from(call),
+        tag: u64::from(number) << 32 | u64::from(call),
         purpose: if from == Side::Client { Purpose::Request } else { Purpose::Response },
         job: Some(number),
         record: true,

@@ -9,16 +9,14 @@ use serde::{Deserialize, Serialize};
 /// State of a transaction in progress.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Running {
-    pub(super) number: u32,
-    /// Index of the recorded transaction in [`Book::transactions`](super::Book::transactions).
-    pub(super) recorded: u32,
-    /// Client host that sends the first request: index into the list of clients; `None` if there
-    /// are no clients.
-    pub(super) client: Option<u32>,
     pub(super) shape: Shape,
     pub(super) calls: Vec<CallRecord>,
-    /// Number of calls of the transaction that are not done.
+    /// Number of responses that have not been sent, plus number of responses that have not arrived.
+    /// One part of a partitioned run counts the calls that its hosts answer, and those that its hosts
+    /// make.
     pub(super) left: u32,
+    /// Whether one part of a partitioned run, or the undivided run, has all hosts of the transaction.
+    pub(super) is_whole: bool,
     /// Computations of each call; empty if the number of processors is not limited.
     pub(super) work: Vec<Work>,
 }
@@ -60,12 +58,14 @@ pub(super) struct Work {
 }
 
 /// Purpose of a wake-up: the next transaction arrives. The token of a wake-up is purpose · 2⁶² +
-/// slot of the transaction · 2³² + number of the call.
+/// number of the transaction · 2³¹ + number of the call.
 pub(super) const ARRIVE: u64 = 0;
 /// Purpose of a wake-up: the request of a call is sent.
-pub(super) const SEND: u64 = 1;
+const SEND: u64 = 1;
 /// Purpose of a wake-up: the response of a call is sent.
-pub(super) const ANSWER: u64 = 2;
+const ANSWER: u64 = 2;
+/// Bits of the number of a transaction, and of the number of a call.
+const NUMBER: u32 = (1 << 31) - 1;
 
 /// Returns the call that computes before a step of `call`: its caller before the request, the call
 /// itself before the answer.
@@ -77,7 +77,18 @@ pub(super) fn owner(calls: &[Call], step: Step, call: u32) -> u32 {
 }
 
 /// Returns the action that wakes the workload at the time of a step of a call.
-pub(super) fn wake(at: Time, step: Step, slot: u32, call: u32) -> Action {
+pub(super) fn wake(at: Time, step: Step, number: u32, call: u32) -> Action {
     let kind = if step == Step::Send { SEND } else { ANSWER };
-    Action::Wake { at, token: kind << 62 | u64::from(slot) << 32 | u64::from(call) }
+    Action::Wake { at, token: kind << 62 | u64::from(number) << 31 | u64::from(call) }
+}
+
+/// Returns the step for which the wake-up with this token is, with the number of the transaction and
+/// of the call; `None` if the next transaction arrives.
+pub(super) fn step_of(token: u64) -> Option<(Step, u32, u32)> {
+    let step = match token >> 62 {
+        ARRIVE => return None,
+        SEND => Step::Send,
+        _ => Step::Answer,
+    };
+    Some((step, (token >> 31) as u32 & NUMBER, token as u32 & NUMBER))
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Dependencies between the calls of one transaction, and the numbers of dependencies that are not
 /// fulfilled yet.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Shape {
     children: Lists,
     followers: Lists,
@@ -65,7 +65,7 @@ impl Shape {
 }
 
 /// Lists of numbers, one for each call, stored one after another.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Lists {
     begins: Vec<u32>,
     items: Vec<u32>,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::arrivals::exponential;
 use crate::ideal::{Ideal, cluster};
-use crate::protocol::Cluster;
+use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, HostId, Span, Time, TransactionRecord};
 
@@ -293,4 +293,36 @@ fn calls_in_a_circle_and_within_a_component_never_wait_for_each_other() {
     alone.processors = Some(1);
     let run = super::tests::run(alone);
     assert_eq!(run.transactions[0].queued, Span::ZERO);
+}
+
+/// Returns client and server of the connections that a replay declares, in the order of their names.
+fn declared(config: TransactionsConfig) -> Vec<(u32, u32)> {
+    let (mut replay, mut out) = (Transactions::new(config, &cluster(8)).expect("possible"), vec![]);
+    replay.handle(Time::ZERO, Event::Begin, &mut out);
+    let mut names = 0..;
+    let declared = out.into_iter().filter_map(|action| match action {
+        Action::Declare { conn, client, server, .. } => {
+            assert_eq!(Some(conn.0), names.next());
+            Some((client.0, server.0))
+        }
+        _ => None,
+    });
+    declared.collect()
+}
+
+#[test]
+fn connections_are_numbered_by_component_whichever_calls_first() {
+    let mut other = fan();
+    (other[1].component, other[3].component) = (3, 1);
+    let (one, two) = (config(book(vec![fan()])), config(book(vec![other])));
+    assert_eq!(declared(one.clone()), [(0, 1), (0, 2), (0, 3)]);
+    assert_eq!(declared(two), declared(one.clone()));
+    // clients follow the components, and a connection that no transaction uses is not declared
+    let mut asked = TransactionsConfig { clients: vec![HostId(7), HostId(6)], ..one };
+    asked.arrivals = Arrivals::Periodic(MS);
+    (asked.book, asked.count) = (book(vec![vec![call(None, 0, &[], 0, 1)], fan()]), 1);
+    let expected = declared(asked.clone());
+    assert!(matches!(expected[..], [(7 | 6, 0)]), "one of two clients asks: {expected:?}");
+    asked.count = 100;
+    assert_eq!(declared(asked), [(0, 1), (0, 2), (0, 3), (7, 0), (6, 0)]);
 }

@@ -3,13 +3,15 @@
 
 use super::super::config::TcpConfig;
 use super::super::endpoint::Endpoint;
+use super::super::interface::Connect;
 use super::super::rules::{AckRule, PrrRule, RackRule, ReceiverRules, RecoveryRules};
+use super::super::stack::Stack;
 use super::net::{Net, settings};
 use crate::congestion::Algorithm;
 use crate::congestion::CongestionKind;
 use crate::congestion::rules::{CongestionRules, Counting, HyStartRule};
 use crate::congestion::small_queue::SmallQueueRules;
-use eastwest_types::Side;
+use eastwest_types::{HostId, Side};
 
 /// Returns TCP settings with all mechanisms of the profile `linux` that keep state.
 fn linux() -> TcpConfig {
@@ -76,4 +78,16 @@ fn an_idle_connection_takes_less_than_a_kilobyte() {
     assert!(bytes < 1024, "{bytes}");
     // Both ends have sent and received, so both have all state.
     assert!(idle(linux(), true) < 1600);
+}
+
+/// A part of a partitioned run that has no connections of its own may take over many.
+#[test]
+fn an_empty_stack_takes_over_more_endpoints_than_it_has_reserved() {
+    let (client, server) = (HostId(0), HostId(1));
+    let c = Connect { client, server, hashes: (0, 0), dscp: 0, class: 0, settings: (0, 0) };
+    let (mut mine, mut theirs) = (Stack::new(settings()), Stack::new(settings()));
+    mine.reserve(1_000);
+    let last = (0..5_000).map(|_| theirs.allocate(&c).expect("a free slot")).last();
+    mine.adopt_endpoints(&mut theirs, |_| true);
+    assert!(mine.is_live(last.expect("a connection")));
 }
