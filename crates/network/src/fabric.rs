@@ -176,7 +176,7 @@ impl Fabric {
                 spec.shared.clone_from(&buffers[from as usize]);
                 spec.dcb = dcb_port(&dcb, config, graph.hosts, place, observed[links.len()], seed);
                 let mut link = Link::new(spec);
-                kinds.share(&mut link);
+                kinds.share(&mut link.kind);
                 links.push(link);
             }
             if cable.a < graph.hosts && up[cable.a as usize] == u32::MAX {
@@ -522,7 +522,7 @@ impl Fabric {
         let mut memories = vec![None; self.graph.names.len()];
         let mut kinds = Kinds::default();
         for link in &mut self.links {
-            kinds.share(link);
+            kinds.share(&mut link.kind);
             if let Some(memory) = memories.get_mut(link.from as usize) {
                 link.share_memory(memory);
             }

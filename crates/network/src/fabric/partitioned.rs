@@ -67,7 +67,7 @@ impl Fabric {
             }
             if !is_own {
                 link.only_arrives();
-                kinds.share(link);
+                kinds.share(&mut link.kind);
             } else if crosses && link.decides_late() {
                 let (packets, frames) = (link.counters().packets, link.pause_frames_arrived());
                 partition.late.push(LatePort { link: number, packets, frames });

@@ -1,7 +1,6 @@
 //! Properties that many links have in common, in one object for all of them, so that the fields of a
 //! link that every packet accesses fit into one cache line.
 
-use super::Link;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -43,11 +42,11 @@ const MOST_KINDS: usize = 64;
 pub(crate) struct Kinds(Vec<Arc<LinkKind>>);
 
 impl Kinds {
-    /// Makes the link share the object with its properties with earlier links of equal properties.
-    pub(crate) fn share(&mut self, link: &mut Link) {
-        match self.0.iter().find(|kind| **kind == link.kind) {
-            Some(kind) => link.kind = Arc::clone(kind),
-            None if self.0.len() < MOST_KINDS => self.0.push(Arc::clone(&link.kind)),
+    /// Replaces the object of a link with the one of earlier links that have equal properties.
+    pub(crate) fn share(&mut self, of_link: &mut Arc<LinkKind>) {
+        match self.0.iter().find(|kind| *kind == of_link) {
+            Some(kind) => *of_link = Arc::clone(kind),
+            None if self.0.len() < MOST_KINDS => self.0.push(Arc::clone(of_link)),
             None => {}
         }
     }
