@@ -38,7 +38,7 @@ pub trait StreamTransport {
     fn messages_mut(&mut self) -> &mut Messages;
 
     /// Reserves memory for this number of connections.
-    fn reserve(&mut self, connections: usize);
+    fn reserve(&mut self, _connections: usize) {}
 
     /// Allocates connection `number` for a workload, without sending a packet. `of` is the workload,
     /// its name for the connection and the traffic class; `ends` are client and server; `cards` are
