@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Workloads with which a run is partitioned, each as the setting values that all its cases have.
-const WORKLOADS: [(&str, &[(&str, &str)]); 18] = [
+const WORKLOADS: [(&str, &[(&str, &str)]); 17] = [
     ("stride", &[("workload.*.kind", "stride")]),
     ("permutation", &[("workload.*.kind", "permutation")]),
     ("all-to-all", &[("workload.*.kind", "all-to-all")]),
@@ -34,7 +34,6 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 18] = [
     ("RoCEv2, all-to-all", &[("workload.*.kind", "all-to-all"), ROCE, TOGETHER]),
     ("RoCEv2, requests", &[ROCE, ("workload.*.kind", "all-to-all"), REQUESTS, TOGETHER]),
     ("RoCEv2, service", &[("workload.*.kind", "service"), ROCE]),
-    ("RoCEv2, transactions", &[TRANSACTIONS, ROCE]),
 ];
 
 const ROCE: (&str, &str) = ("workload.*.transport", "rocev2");
