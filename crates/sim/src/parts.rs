@@ -298,6 +298,15 @@ impl World {
         self.set_other(None);
     }
 
+    /// Whether all parts have a copy of the next event, which belongs to the event source `source`, and
+    /// execute it.
+    pub(crate) fn executes_everywhere(&self, source: u32) -> bool {
+        let Site { network, drivers, .. } = &self.site;
+        let is_wake_up = source == network.number_of(Source::Wakes);
+        let wake_up = drivers.wakes.peek().filter(|_| is_wake_up);
+        wake_up.is_some_and(|(wake_up, _)| wake_up.executed == Executed::Everywhere)
+    }
+
     /// Handles the expiry of the alarm `id` of a card in this part of a partitioned run, which is the
     /// event (key, source).
     #[inline(never)]

@@ -106,7 +106,7 @@ pub enum Action {
         cards: Option<(u32, u32)>,
     },
     /// Give a connection its number, on which its paths depend, without opening it. A workload that
-    /// opens connections when data arrive declares them at its beginning: their numbers then do not
+    /// opens connections when data arrive declares them at times that do not: their numbers then do not
     /// depend on the order of events at different hosts.
     Declare {
         /// Identifier of the connection, as in [`Action::Open`], like the next four fields.

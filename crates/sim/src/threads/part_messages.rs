@@ -14,7 +14,8 @@ pub struct PartMessages {
 }
 
 impl PartMessages {
-    /// Takes the messages of a part of the run to the part number `to`. Those taken before must have been delivered.
+    /// Takes the messages of a part of the run to the part number `to`. Those taken before must have
+    /// been delivered.
     pub fn take(&mut self, from: &mut World, to: usize) {
         std::mem::swap(&mut self.mail, &mut from.partition_mut().out[to]);
         if let Some(written) = from.part_state_mut().written.get_mut(to) {

@@ -10,9 +10,8 @@
 //! arrival of the request if it waits for none.
 //!
 //! Each pair of components has one TCP connection, opened at the first call; calls over it are
-//! pipelined. The connections that the run will use are numbered at its beginning, ordered by calling
-//! and answering component, so that the path of a connection does not depend on which component calls
-//! first. Between components of one host messages take no time. Arrivals do not wait for
+//! pipelined. A connection gets its number when the first transaction that will use it arrives, so that
+//! its path does not depend on which component calls first. Between components of one host messages take no time. Arrivals do not wait for
 //! earlier transactions (open loop). A component computes for any number of calls at once, or has a
 //! limited number of [`processors`], at which calls queue.
 

@@ -12,7 +12,8 @@ use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{CallRecord, ConnId, HostId, Purpose, Side, Span, Time, TransactionRecord};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 /// State of a replay of transactions.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,7 +53,7 @@ struct Connection {
 }
 
 /// Choice of the recorded transaction and of the client, for a transaction that arrives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Chosen {
     /// Index of the recorded transaction in [`Book::transactions`].
     pub(super) recorded: u32,
@@ -153,10 +154,7 @@ impl Transactions {
     /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
-            Event::Begin => {
-                self.declare(out);
-                self.await_next(Time::ZERO + self.config.start, now, out);
-            }
+            Event::Begin => self.await_next(Time::ZERO + self.config.start, now, out),
             Event::Wake { token } => match step_of(token) {
                 None => self.arrive(now, out),
                 Some((step, number, call)) => self.computed(step, number, call),
@@ -199,35 +197,31 @@ impl Transactions {
         }
     }
 
-    /// Declares all connections that the transactions of the run use, ordered by calling and
-    /// answering component.
-    fn declare(&mut self, out: &mut Vec<Action>) {
-        let mut choices = self.choices.clone();
-        let possible = self.config.book.transactions.len() * self.config.clients.len().max(1);
-        let mut all = BTreeSet::new();
-        for number in 0..self.config.count {
-            all.insert(choices.next(number, &self.config));
-            if all.len() == possible {
-                break;
+    /// Declares the connections that a transaction will use and that no earlier one uses, in the order
+    /// of its calls.
+    fn declare(&mut self, chosen: Chosen, out: &mut Vec<Action>) {
+        for call in 0..self.calls_of(chosen).len() as u32 {
+            let Some((pair, (client, server))) = self.way(chosen, call) else { continue };
+            let name = ConnId(self.connections.len() as u32);
+            if let Entry::Vacant(entry) = self.connections.entry(pair) {
+                entry.insert(Connection { name, is_open: false });
+                let class = self.config.class;
+                out.push(Action::Declare { conn: name, client, server, class, cards: None });
             }
-        }
-        let mut pairs = BTreeMap::new();
-        for chosen in all {
-            let calls = 0..self.calls_of(chosen).len() as u32;
-            pairs.extend(calls.filter_map(|call| self.way(chosen, call)));
-        }
-        for ((pair, (client, server)), name) in pairs.into_iter().zip((0..).map(ConnId)) {
-            let class = self.config.class;
-            out.push(Action::Declare { conn: name, client, server, class, cards: None });
-            self.connections.insert(pair, Connection { name, is_open: false });
         }
     }
 
     /// Returns the number of calls of all transactions of the run.
     pub fn calls_of_all(&self) -> u64 {
-        let mut choices = self.choices.clone();
-        let chosen = (0..self.config.count).map(|number| choices.next(number, &self.config));
-        chosen.map(|chosen| self.calls_of(chosen).len() as u64).sum()
+        let TransactionsConfig { book, count, drawn, .. } = &self.config;
+        let calls = |recorded: u64| book.transactions[recorded as usize].calls.len() as u64;
+        let recorded = book.transactions.len() as u64;
+        if *drawn {
+            let mut draws = self.choices.draws.clone();
+            return (0..*count).map(|_| calls(draws.below(recorded))).sum();
+        }
+        count / recorded * (0..recorded).map(calls).sum::<u64>()
+            + (0..count % recorded).map(calls).sum::<u64>()
     }
 
     /// Handles the end of the computing time before a step of a call: the step is due now.
@@ -266,6 +260,7 @@ impl Transactions {
         let number = self.chosen.len() as u32;
         let chosen = self.choices.next(u64::from(number), &self.config);
         self.chosen.push(chosen);
+        self.declare(chosen, out);
         if self.acts_at(self.hosts_of(chosen, 0).0) {
             self.enter(number);
             self.due.push_back((Step::Send, number, 0));
@@ -348,7 +343,7 @@ impl Transactions {
             self.due.push_back((Step::Arrived, number, call));
             return;
         };
-        let connection = self.connections.get_mut(&pair).expect("declared at the beginning");
+        let connection = self.connections.get_mut(&pair).expect("declared at the arrival");
         if !std::mem::replace(&mut connection.is_open, true) {
             out.push(Action::Connect { conn: connection.name });
         }

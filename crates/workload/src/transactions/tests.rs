@@ -295,10 +295,13 @@ fn calls_in_a_circle_and_within_a_component_never_wait_for_each_other() {
     assert_eq!(run.transactions[0].queued, Span::ZERO);
 }
 
-/// Returns client and server of the connections that a replay declares, in the order of their names.
+/// Returns client and server of the connections that a replay declares at the arrivals of its
+/// transactions, in the order of their names.
 fn declared(config: TransactionsConfig) -> Vec<(u32, u32)> {
-    let (mut replay, mut out) = (Transactions::new(config, &cluster(8)).expect("possible"), vec![]);
+    let (count, mut out) = (config.count, vec![]);
+    let mut replay = Transactions::new(config, &cluster(8)).expect("possible");
     replay.handle(Time::ZERO, Event::Begin, &mut out);
+    (0..count).for_each(|_| replay.handle(Time::ZERO, Event::Wake { token: 0 }, &mut out));
     let mut names = 0..;
     let declared = out.into_iter().filter_map(|action| match action {
         Action::Declare { conn, client, server, .. } => {
@@ -311,18 +314,15 @@ fn declared(config: TransactionsConfig) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn connections_are_numbered_by_component_whichever_calls_first() {
+fn connections_are_numbered_when_transactions_arrive_not_when_calls_are_made() {
+    // the third call is made last, and the second one of the other transaction first
     let mut other = fan();
     (other[1].component, other[3].component) = (3, 1);
-    let (one, two) = (config(book(vec![fan()])), config(book(vec![other])));
+    other[1].gap = MS * 50;
+    let one = config(book(vec![fan(), other]));
     assert_eq!(declared(one.clone()), [(0, 1), (0, 2), (0, 3)]);
-    assert_eq!(declared(two), declared(one.clone()));
-    // clients follow the components, and a connection that no transaction uses is not declared
-    let mut asked = TransactionsConfig { clients: vec![HostId(7), HostId(6)], ..one };
-    asked.arrivals = Arrivals::Periodic(MS);
-    (asked.book, asked.count) = (book(vec![vec![call(None, 0, &[], 0, 1)], fan()]), 1);
-    let expected = declared(asked.clone());
-    assert!(matches!(expected[..], [(7 | 6, 0)]), "one of two clients asks: {expected:?}");
-    asked.count = 100;
-    assert_eq!(declared(asked), [(0, 1), (0, 2), (0, 3), (7, 0), (6, 0)]);
+    // a connection that no transaction uses has no number
+    assert_eq!(declared(TransactionsConfig { count: 0, ..one.clone() }), []);
+    let asked = TransactionsConfig { clients: vec![HostId(7)], ..one };
+    assert_eq!(declared(asked), [(7, 0), (0, 1), (0, 2), (0, 3)]);
 }
