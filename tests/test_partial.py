@@ -18,7 +18,7 @@ from eastwest import folders
 from eastwest.errors import FolderError
 from eastwest.files import polars_writes, sync_folder
 from eastwest.folders import NewFolder
-from eastwest.interrupts import FinishedInterrupt, delayed
+from eastwest.interrupts import FinishedInterrupt, Kept, delayed
 from eastwest.partial import Partial, remove_abandoned, temporary
 
 MAKER = """
@@ -176,6 +176,28 @@ def test_an_interrupt_of_a_failed_replacement_is_an_interrupt() -> None:
         signal.raise_signal(signal.SIGINT)
         raise FolderError("no")
     assert not isinstance(raised.value, FinishedInterrupt)
+
+
+class Finalised:
+    """Object that is interrupted while Python removes it."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_python_loses_is_kept() -> None:
+    kept = Kept()
+    kept.begin()
+    try:
+        kept.check()
+        Finalised()  # Python prints the exception and goes on.
+        with pytest.raises(KeyboardInterrupt):
+            kept.check()
+    finally:
+        kept.end()
+    kept.check()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_replacement_in_two_steps_that_was_cut_off_is_finished(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, fontManager
 from matplotlib.patches import Rectangle, StepPatch
 from matplotlib.text import Text
 
@@ -173,6 +174,16 @@ def check_fonts(data: bytes) -> None:
     """Assert that a PDF file has fonts, each of them embedded, and none of Type 3."""
     every, type_3, programs = fonts(data)
     assert every > 0 and type_3 == 0 and programs > 0
+
+
+def test_a_font_that_matplotlibs_list_lacks_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [entry for entry in fontManager.ttflist if entry.name != "STIXGeneral"]
+    monkeypatch.setattr(fontManager, "ttflist", others)
+    for name in ("one-column", "two-columns"):
+        with plot.style(name):
+            assert Path(findfont("STIXGeneral", fallback_to_default=False)).stem == "STIXGeneral"
+        # Regular, italic, bold, and bold italic; the second style does not add them again.
+        assert [entry.name for entry in fontManager.ttflist].count("STIXGeneral") == 4
 
 
 @pytest.mark.slow

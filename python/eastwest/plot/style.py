@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -22,6 +23,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.font_manager import fontManager
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
@@ -88,11 +90,13 @@ _SETTINGS: Any = {
 }
 
 
-#: Settings of both styles for papers: text of 7 and 8 points in a font that resembles Times, and
-#: fonts in PDF files as TrueType (42), because publishers reject Type 3 fonts.
+#: Font of both styles for papers. It resembles Times, and matplotlib includes it.
+_PAPER_FONT = "STIXGeneral"
+#: Settings of both styles for papers: text of 7 and 8 points, and fonts in PDF files as TrueType
+#: (42), because publishers reject Type 3 fonts.
 _PAPER_SETTINGS: Any = {
     **_SETTINGS,
-    "font.family": ["STIXGeneral", "DejaVu Sans"],
+    "font.family": [_PAPER_FONT, "DejaVu Sans"],
     "font.size": 8,
     "text.color": "black",
     "axes.labelcolor": "black",
@@ -200,6 +204,8 @@ def style(
     ``InputError`` for a wrong name or width, or if LaTeX is missing or does not work.
     """
     wanted = _wanted(name, width, latex)
+    if wanted.is_paper:
+        _provide_paper_font()
     token = _LOOK.set(wanted)
     try:
         with drawing(wanted.final):
@@ -208,6 +214,18 @@ def style(
             yield
     finally:
         _LOOK.reset(token)
+
+
+def _provide_paper_font() -> None:
+    """Give matplotlib the font for papers if its list of fonts lacks this font.
+
+    matplotlib makes the list once and keeps it in a file of the user. It leaves out font files that
+    it could not read at that time, and then draws with a wider font, whose text does not fit.
+    """
+    if any(entry.name == _PAPER_FONT for entry in fontManager.ttflist):
+        return
+    for file in sorted(Path(mpl.get_data_path(), "fonts", "ttf").glob(f"{_PAPER_FONT}*.ttf")):
+        fontManager.addfont(file)
 
 
 def _wanted(name: str, width: str | float, latex: bool) -> Look:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
+from eastwest.interrupts import Kept
 from eastwest.store import Plan, Store
 from eastwest.sweep.remote import Answer, Order, given, other_build, work
 from eastwest.sweep.worker import Event, Setup, Task
@@ -110,6 +111,8 @@ class Cluster:
         self._threads: dict[str, int] = {}
         self._counted = 0.0
         self._lonely_since: float | None = None
+        #: Dask's futures have finalisers, in which Python loses interrupts.
+        self._interrupts = Kept()
 
     def open(self) -> None:
         """Connect to the scheduler and check the build of its workers.
@@ -118,8 +121,9 @@ class Cluster:
         """
         if self._client is not None:
             return
-        self._client = connected(self.address, self._name)
+        self._interrupts.begin()
         try:
+            self._client = connected(self.address, self._name)
             self._client.subscribe_topic(self._name, self._queue_progress)
             self._plain_build = ask_builds(self._client)
             self._send_mechanisms()
@@ -139,7 +143,11 @@ class Cluster:
         self._queue.append(task)
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first."""
+        """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first.
+
+        Raises ``KeyboardInterrupt`` after an interrupt.
+        """
+        self._interrupts.check()
         self._feed()
         if not self._sent:
             return []
@@ -180,6 +188,7 @@ class Cluster:
         if client is not None:
             with contextlib.suppress(Exception):
                 client.close(timeout=5)
+        self._interrupts.end()
 
     # Preparation before the first run
 
