@@ -63,7 +63,7 @@ bytes = "1 MB"
 
 def eventually(is_so: Callable[[], Any]) -> Any:
     """Return the first true value of a function that is called again and again."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not (found := is_so()):
         assert time.monotonic() < end, "the state was not reached"
         time.sleep(0.01)

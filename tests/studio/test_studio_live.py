@@ -43,7 +43,7 @@ block_bytes = "64 KB"
 @contextlib.contextmanager
 def reading(client: Client, run: int) -> Iterator[Callable[[], Any]]:
     """Yield a function that returns the next object of the stream of a run."""
-    connection = http.client.HTTPConnection("127.0.0.1", client.session.port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", client.session.port, timeout=120)
     with contextlib.closing(connection):
         headers = {"X-Eastwest-Token": client.session.token}
         connection.request("GET", f"/api/runs/{run}/stream", headers=headers)

@@ -29,7 +29,7 @@ class LocalCluster:
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
             "--scheduler-file", str(note),
         )  # fmt: skip
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not (note.is_file() and note.stat().st_size):
             assert self.scheduler.poll() is None, self.said()
             assert time.monotonic() < until, "the scheduler did not start"
@@ -51,7 +51,7 @@ class LocalCluster:
     def wait_for_workers(self, count: int) -> None:
         """Wait until this number of workers has joined."""
         with Client(self.address, set_as_default=False) as client:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 300
             while len(client.nthreads()) != count:
                 assert time.monotonic() < until, self.said()
                 time.sleep(0.02)
