@@ -400,6 +400,17 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let l = &mut self.links[link as usize];
+        if l.has_flow_queues() {
+            let (outcome, opens) = l.enqueue_in_flow_queue(now, packet, &mut self.pool);
+            match outcome {
+                Outcome::Queued if !opens => return,
+                Outcome::Sooner(key) => return events.set_sooner(link, key),
+                outcome => {
+                    let handle = packet.arriving(Time::NEVER);
+                    return self.end_enqueue(now, link, (handle, before), outcome, events);
+                }
+            }
+        }
         let outcome = l.enqueue(now, packet, &mut self.pool);
         if outcome == Outcome::Queued {
             return self.unsettled.note(link, l);
@@ -628,19 +639,27 @@ impl Fabric {
         link: u32,
         events: &mut Tournament,
     ) -> Option<u32> {
+        let l = &mut self.links[link as usize];
+        if l.starts_first() {
+            l.settle(key.time(), &mut self.pool);
+            let to = l.to;
+            let (handle, next) = l.arrive_fast(key);
+            let has_deferred = l.has_deferred_drops();
+            events.set(link, next);
+            self.prefetch_next(events);
+            if has_deferred {
+                self.record_deferred_drops(link);
+            }
+            return self.pass_on::<TAPPED>(key.time(), (link, to), handle, events);
+        }
         if key.is_departure() {
             self.fire_departure(key, link, events);
             return None;
         }
-        let l = &mut self.links[link as usize];
         let to = l.to;
         let (handle, next) = l.arrive(key, &mut self.pool);
-        let has_deferred = l.has_deferred_drops();
         events.set(link, next);
         self.prefetch_next(events);
-        if has_deferred {
-            self.record_deferred_drops(link);
-        }
         self.pass_on::<TAPPED>(key.time(), (link, to), handle, events)
     }
 

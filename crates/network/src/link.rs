@@ -27,6 +27,7 @@ mod card;
 mod counts;
 mod fault_state;
 mod faults;
+mod flow_queues;
 mod kind;
 pub mod meter;
 mod partitioned;
@@ -140,7 +141,8 @@ pub struct Link {
     new_bytes: u32,
     /// Number of packets that have arrived at the far end and are not yet in `packets`.
     new_packets: u16,
-    /// The bits [`SLOW_ARRIVAL`], [`WITH_JITTER`] and [`FAST_ENQUEUE`].
+    /// The bits [`SLOW_ARRIVAL`], [`WITH_JITTER`], [`FAST_ENQUEUE`], [`STARTS_FIRST`] and
+    /// [`FLOW_QUEUES`].
     paths: u16,
 
     /// Number of packets that have arrived at the far end, without `new_packets`.
@@ -212,6 +214,13 @@ const WITH_JITTER: u16 = 1 << 1;
 /// faults, and a link that never sleeps. In mode `Lazy`: if the port fixes departures at enqueue for
 /// now, see [`started`].
 const FAST_ENQUEUE: u16 = 1 << 2;
+/// Bit of [`Link::paths`] that is set with [`SLOW_ARRIVAL`] at a lazy port: before a packet arrives at
+/// the far end, [`Link::settle`] must start the transmissions that are due. Then
+/// [`Link::arrive_fast`] executes the arrival.
+const STARTS_FIRST: u16 = 1 << 3;
+/// Bit of [`Link::paths`] that is set at a lazy port with the queues of FQ-CoDel, one traffic class
+/// and no shared buffer, see [`flow_queues`].
+const FLOW_QUEUES: u16 = 1 << 4;
 
 /// Parameters of a new link and its output port.
 pub struct LinkSpec {
@@ -330,6 +339,8 @@ impl Link {
             cable: spec.cable,
         };
         link.choose_arrival_path();
+        let has_flow_queues = link.queues.as_deref().is_some_and(PortQueues::has_flow_queues);
+        link.set_path(FLOW_QUEUES, lazy && has_flow_queues);
         if lazy && link.queue.passes_below() > Span::ZERO {
             // With fewer packets, every packet waits for less than `passes_below`.
             let largest = link.send_time(spec.mtu.max(LARGEST_BARE_PACKET)).0.max(1);
@@ -345,6 +356,7 @@ impl Link {
     fn choose_arrival_path(&mut self) {
         let only_arrivals = self.enqueues_fast() || self.lazy;
         self.set_path(SLOW_ARRIVAL, !only_arrivals || self.acts_before_arrival);
+        self.set_path(STARTS_FIRST, self.lazy && self.acts_before_arrival);
         self.set_path(WITH_JITTER, self.kind.jitter > Span::ZERO);
     }
 
@@ -357,6 +369,13 @@ impl Link {
     #[inline]
     pub(crate) fn arrives_fast(&self) -> bool {
         self.paths & SLOW_ARRIVAL == 0
+    }
+
+    /// Whether events of the link may be executed by [`Link::arrive_fast`] after [`Link::settle`] has
+    /// started the transmissions that are due.
+    #[inline]
+    pub(crate) fn starts_first(&self) -> bool {
+        self.paths & STARTS_FIRST != 0
     }
 
     /// Returns the framing in bytes: bytes of a packet on the link in addition to its IP length.
@@ -382,7 +401,7 @@ impl Link {
     /// down to a picosecond.
     #[inline]
     pub(crate) fn send_time(&self, ip_len: u32) -> Span {
-        Span((u64::from(self.wire_bytes(ip_len)) * self.kind.ps_per_byte_q16) >> 16)
+        self.kind.send_time(ip_len)
     }
 
     /// Returns the counts of marks and drops at the port, by group of packets.
@@ -722,7 +741,7 @@ impl Link {
     /// Returns the packet that has reached the far end, and the key of the next event.
     #[inline(always)]
     pub(crate) fn arrive_fast(&mut self, key: Key) -> (PacketHandle, Key) {
-        debug_assert!(self.arrives_fast() && !key.is_departure());
+        debug_assert!((self.arrives_fast() || self.starts_first()) && !key.is_departure());
         let handle = self.take_first(key);
         let next = match self.on_wire.first().map(|handle| handle.arrive) {
             None => Key::NEVER,

@@ -32,6 +32,13 @@ impl LinkKind {
     pub(crate) fn wire_bytes(&self, ip_len: u32) -> u32 {
         (ip_len + self.framing).max(self.min_frame)
     }
+
+    /// Returns the transmission time of a packet of `ip_len` IP bytes, framing and padding included,
+    /// rounded down to a picosecond.
+    #[inline]
+    pub(crate) fn send_time(&self, ip_len: u32) -> Span {
+        Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
+    }
 }
 
 /// Largest number of kinds that are compared with the kind of a link.

@@ -226,15 +226,19 @@ impl PortQueues {
         self.classes[usize::from(class)].queue.backlog()
     }
 
-    /// Returns the queues of a port with FQ-CoDel, one traffic class and no shared buffer, and the
-    /// list of dropped packets; `None` at other ports.
-    #[inline]
-    pub fn flow_queues(&mut self) -> Option<(&mut FqCoDel, &mut Vec<(PacketHandle, Cause)>)> {
-        match self.classes.as_mut_slice() {
-            [Class { queue: ClassQueue::Flows(flows), .. }] if self.shared.is_none() => {
-                Some((flows, &mut self.dropped))
-            }
-            _ => None,
+    /// Whether the port has the queues of FQ-CoDel, one traffic class and no shared buffer.
+    pub fn has_flow_queues(&self) -> bool {
+        let classes = self.classes.as_slice();
+        matches!(classes, [Class { queue: ClassQueue::Flows(_), .. }]) && self.shared.is_none()
+    }
+
+    /// Returns the queues of FQ-CoDel at a port that [has them](PortQueues::has_flow_queues), and the
+    /// list of dropped packets.
+    #[inline(always)]
+    pub fn flow_queues(&mut self) -> (&mut FqCoDel, &mut Vec<(PacketHandle, Cause)>) {
+        match self.classes.first_mut() {
+            Some(Class { queue: ClassQueue::Flows(flows), .. }) => (flows, &mut self.dropped),
+            _ => unreachable!("the port has the queues of FQ-CoDel"),
         }
     }
 

@@ -19,7 +19,7 @@
 //! first packet about which the discipline might decide ends this state; the departures of packets
 //! that have not started are then open again.
 
-use super::{FAST_ENQUEUE, Link, Outcome, PacketHandle, PacketWords};
+use super::{FAST_ENQUEUE, Link, Outcome, PacketHandle, PacketWords, SLOW_ARRIVAL, STARTS_FIRST};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline, Head, Plan};
@@ -180,6 +180,12 @@ impl Link {
     /// dequeue).
     #[inline(always)]
     pub(crate) fn settle(&mut self, now: Time, pool: &mut PacketPool) {
+        if self.next_start > now {
+            return;
+        }
+        if self.has_flow_queues() {
+            return self.start_from_flow_queues(now, pool);
+        }
         while self.next_start <= now {
             self.start_next(self.next_start, pool);
         }
@@ -194,24 +200,16 @@ impl Link {
         packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Outcome {
+        if self.has_flow_queues() {
+            return self.enqueue_in_flow_queue(now, packet, pool).0;
+        }
         self.settle(now, pool);
-        let idle = self.busy_until <= now;
-        let handle = packet.arriving(now);
-        let q = self.queues.as_mut().expect("the port has several queues");
-        let (send_time, waits) = if let Some((flows, dropped)) = q.flow_queues() {
-            if idle && self.deferred_drops.is_none() {
-                flows.pass(&handle);
-                return self.schedule_departure(now, packet);
-            }
-            flows.push(handle, idle, dropped);
-            let waits = flows.backlog().packets > 0;
-            (self.send_time(u32::from(handle.ip_len())), waits)
-        } else {
-            match self.push_to_queues(now, handle, self.busy_until, pool) {
-                Ok(send_time) => (send_time, self.queues.as_ref().is_some_and(|q| q.waits())),
-                Err(cause) => return Outcome::Dropped(cause),
-            }
+        let send_time = match self.push_to_queues(now, packet.arriving(now), self.busy_until, pool)
+        {
+            Ok(send_time) => send_time,
+            Err(cause) => return Outcome::Dropped(cause),
         };
+        let waits = self.queues.as_ref().is_some_and(|q| q.waits());
         let free_at = self.busy_until; // time from which the port is free, if no packet is queued
         self.extend_backlog(now, send_time);
         let first = self.on_wire.is_empty();
@@ -233,15 +231,10 @@ impl Link {
 
     /// Starts the transmission of the next packet at a lazy port with several queues. Disciplines
     /// may first drop packets.
-    #[inline]
-    fn start_next_of_queues(&mut self, start: Time, pool: &mut PacketPool) {
+    #[inline(never)]
+    pub(super) fn start_next_of_queues(&mut self, start: Time, pool: &mut PacketPool) {
         let q = self.queues.as_mut().expect("the port has several queues");
-        let (next, waits) = match q.flow_queues() {
-            Some((flows, dropped)) => {
-                (flows.pop(start, pool, dropped), flows.backlog().packets > 0)
-            }
-            None => (q.pop(start, pool), q.waits()),
-        };
+        let (next, waits) = (q.pop(start, pool), q.waits());
         let has_dropped = !q.dropped.is_empty();
         if has_dropped {
             self.shorten_backlog(0);
@@ -269,9 +262,10 @@ impl Link {
 
     /// Sets whether the port has queued packets, so that arrivals at the far end must first start
     /// the transmissions that are due. For a lazy port with several queues.
-    fn act_before_arrival(&mut self, acts: bool) {
+    #[inline]
+    pub(super) fn act_before_arrival(&mut self, acts: bool) {
         self.acts_before_arrival = acts;
-        self.choose_arrival_path();
+        self.set_path(SLOW_ARRIVAL | STARTS_FIRST, acts);
     }
 
     /// Counts the packets that the disciplines of a lazy port with several queues have dropped at

@@ -87,33 +87,78 @@ impl QueueSettings for CoDelConfig {
     }
 }
 
-/// CoDel queue: settings and state.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CoDel {
+/// Rules of CoDel at one port: the settings and the MTU, which all queues of the port share.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct CoDelRules {
     config: CoDelConfig,
     /// Largest packet in IP bytes. A packet with at most this number of bytes queued behind it is
     /// not dropped.
     mtu: u64,
+}
+
+/// State of CoDel for one queue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct CoDelState {
     /// Time from which packets may be dropped if all packets until then are above the target delay;
     /// [`Time::NEVER`] while packets are below the target delay.
     above_at: Time,
-    dropping: bool,
     drop_next: Time,
-    count: u64,
-    last_count: u64,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+/// CoDel queue: settings and state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CoDel {
+    rules: CoDelRules,
+    state: CoDelState,
+}
+
+impl CoDelRules {
+    /// Returns the rules at a port whose MTU is `mtu` bytes.
+    pub(super) fn new(config: CoDelConfig, mtu: u32) -> CoDelRules {
+        CoDelRules { config, mtu: u64::from(mtu) }
+    }
+
+    /// Returns the settings.
+    pub(super) fn config(&self) -> &CoDelConfig {
+        &self.config
+    }
+
+    fn fate(&self, head: Option<Head>) -> Verdict {
+        head.map_or(Verdict::Enqueue, |h| self.config.signal.verdict(h.packet))
+    }
+
+    /// Returns the time of the next drop after a drop at `from`: later by the interval divided by
+    /// √`count` (RFC 8289, 5.4). `count` is the number of drops in the dropping state.
+    fn next_drop(&self, from: Time, count: u32) -> Time {
+        let interval = u128::from(self.config.interval.0);
+        from + Span((interval * interval / u128::from(count.max(1))).isqrt() as u64)
+    }
 }
 
 impl CoDel {
     /// Returns an empty queue at a port whose MTU is `mtu` bytes.
     pub fn new(config: CoDelConfig, mtu: u32) -> CoDel {
-        CoDel {
-            config,
-            mtu: u64::from(mtu),
+        CoDel { rules: CoDelRules::new(config, mtu), state: CoDelState::new() }
+    }
+
+    /// Decides at dequeue about queued packets, see [`CoDelState::next`].
+    fn next<'p>(&mut self, now: Time, heads: impl Iterator<Item = Head<'p>>) -> Plan {
+        self.state.next(&self.rules, now, heads)
+    }
+}
+
+impl CoDelState {
+    /// Returns the state of an empty queue.
+    pub(super) fn new() -> CoDelState {
+        CoDelState {
             above_at: Time::NEVER,
-            dropping: false,
             drop_next: Time::ZERO,
             count: 0,
             last_count: 0,
+            dropping: false,
         }
     }
 
@@ -124,27 +169,32 @@ impl CoDel {
         self.dropping = false;
     }
 
-    fn fate(&self, head: Option<Head>) -> Verdict {
-        head.map_or(Verdict::Enqueue, |h| self.config.signal.verdict(h.packet))
-    }
-
-    /// Returns the time of the next drop after a drop at `from`: later by the interval divided by
-    /// √`count` (RFC 8289, 5.4). `count` is the number of drops in the dropping state.
-    fn next_drop(&self, from: Time, count: u64) -> Time {
-        let interval = u128::from(self.config.interval.0);
-        from + Span((interval * interval / u128::from(count.max(1))).isqrt() as u64)
+    /// Whether a packet queued at `since` may be sent without a decision of CoDel. If the result is
+    /// true, also updates the state as the decision would.
+    #[inline]
+    pub(super) fn passes_without_decision(
+        &mut self,
+        rules: &CoDelRules,
+        now: Time,
+        since: Time,
+    ) -> bool {
+        let calm = !self.dropping && since.after(rules.config.target) > now;
+        if calm {
+            self.above_at = Time::NEVER;
+        }
+        calm
     }
 
     /// Whether the packet at the head of the queue may be dropped, because all packets have been
     /// above the target delay for an interval. Also updates `above_at`, the time from which drops
     /// are allowed.
-    fn is_late(&mut self, now: Time, head: Option<Head>) -> bool {
-        let target = self.config.target;
-        let above = head.is_some_and(|h| now.since(h.since) >= target && h.left.bytes > self.mtu);
+    fn is_late(&mut self, rules: &CoDelRules, now: Time, head: Option<Head>) -> bool {
+        let target = rules.config.target;
+        let above = head.is_some_and(|h| now.since(h.since) >= target && h.left.bytes > rules.mtu);
         if !above {
             self.above_at = Time::NEVER;
         } else if self.above_at == Time::NEVER {
-            self.above_at = now + self.config.interval;
+            self.above_at = now + rules.config.interval;
         } else {
             return now >= self.above_at;
         }
@@ -153,57 +203,63 @@ impl CoDel {
 
     /// Decides at dequeue about queued packets, which `heads` yields from the head of the queue.
     /// Returns how many packets the port drops, and whether the port marks the next packet.
-    pub fn next<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
+    pub(super) fn next<'p>(
+        &mut self,
+        rules: &CoDelRules,
+        now: Time,
+        mut heads: impl Iterator<Item = Head<'p>>,
+    ) -> Plan {
         let head = heads.next();
-        let late = self.is_late(now, head);
+        let late = self.is_late(rules, now, head);
         if self.dropping {
-            return self.go_on(now, head, late, heads);
+            return self.go_on(rules, now, (head, late), heads);
         }
         let mut plan = Plan::default();
-        match self.fate(head.filter(|_| late)) {
+        match rules.fate(head.filter(|_| late)) {
             Verdict::Enqueue => return plan,
             Verdict::Mark => plan.mark = true,
             Verdict::Drop | Verdict::DropEarly | Verdict::Trim => {
                 plan.drop = 1;
                 let head = heads.next();
-                self.is_late(now, head);
+                self.is_late(rules, now, head);
             }
         }
         let before = self.count - self.last_count;
-        let recent = now.since(self.drop_next) < self.config.interval * 16;
+        let recent = now.since(self.drop_next) < rules.config.interval * 16;
         self.dropping = true;
         self.count = if before > 1 && recent { before } else { 1 };
         self.last_count = self.count;
-        self.drop_next = self.next_drop(now, self.count);
+        self.drop_next = rules.next_drop(now, self.count);
         plan
     }
 
     /// Decides at dequeue in the dropping state: plans all drops that are due, and leaves the state
-    /// if a packet is below the target delay.
+    /// if a packet is below the target delay. `head` is the first packet, and `late` whether it may
+    /// be dropped.
     fn go_on<'p>(
         &mut self,
+        rules: &CoDelRules,
         now: Time,
-        mut head: Option<Head<'p>>,
-        mut late: bool,
+        (mut head, mut late): (Option<Head<'p>>, bool),
         mut heads: impl Iterator<Item = Head<'p>>,
     ) -> Plan {
         let mut plan = Plan::default();
         self.dropping = late;
         while self.dropping && now >= self.drop_next {
-            let fate = self.fate(head);
+            let fate = rules.fate(head);
             if fate == Verdict::Enqueue {
                 break;
             }
-            self.count += 1;
+            self.count = self.count.saturating_add(1);
             plan.mark = fate == Verdict::Mark;
             if !plan.mark {
                 plan.drop += 1;
                 head = heads.next();
-                late = self.is_late(now, head);
+                late = self.is_late(rules, now, head);
                 self.dropping = late;
             }
             if late {
-                self.drop_next = self.next_drop(self.drop_next, self.count);
+                self.drop_next = rules.next_drop(self.drop_next, self.count);
             }
             if plan.mark {
                 break;
@@ -216,7 +272,7 @@ impl CoDel {
 impl Discipline for CoDel {
     #[inline]
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
-        arrival.fits(self.config.limit)
+        arrival.fits(self.rules.config.limit)
     }
 
     #[inline]
@@ -229,11 +285,11 @@ impl Discipline for CoDel {
     }
 
     fn admits_below(&self, mtu: u32) -> u32 {
-        least_packets(self.config.limit, mtu)
+        least_packets(self.rules.config.limit, mtu)
     }
 
     fn packet_thresholds(&self) -> Option<[u32; 2]> {
-        match self.config.limit {
+        match self.rules.config.limit {
             Limit::Packets(limit) => Some([limit; 2]),
             Limit::Bytes(_) => None,
         }
@@ -241,19 +297,13 @@ impl Discipline for CoDel {
 
     #[inline]
     fn passes_below(&self) -> Span {
-        let at_rest = !self.dropping && self.above_at == Time::NEVER;
-        if at_rest { self.config.target } else { Span::ZERO }
+        let at_rest = !self.state.dropping && self.state.above_at == Time::NEVER;
+        if at_rest { self.rules.config.target } else { Span::ZERO }
     }
 
-    /// Whether a packet queued at `since` may be sent without a decision of CoDel. If the result is
-    /// true, also updates the state as the decision would.
     #[inline]
     fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
-        let calm = !self.dropping && now.since(since) < self.config.target;
-        if calm {
-            self.above_at = Time::NEVER;
-        }
-        calm
+        self.state.passes_without_decision(&self.rules, now, since)
     }
 }
 
@@ -329,7 +379,7 @@ mod tests {
         assert_eq!(plan, Plan::default());
         // The queueing delay exceeds the target again. After one interval, drops continue at the
         // last rate, not at the initial rate.
-        let count = c.count;
+        let count = c.state.count;
         let mut times = Vec::new();
         for step in 0..1_600 {
             let now = at(1_400_200 + step * 100);
