@@ -92,16 +92,25 @@ impl Default for SmallQueue {
 
 impl SmallQueue {
     /// Adds a segment that is handed to the NIC at `now` and leaves it at time `leaves`.
+    #[inline]
     pub fn push(&mut self, now: Time, leaves: Time) {
-        // Departed segments are removed first, so that the list is as short as the queue in the
-        // NIC.
-        self.take_left(now);
-        let last = self.leave_at.back().copied().unwrap_or(now);
         if leaves > now {
-            if self.leave_at.capacity() == 0 {
-                self.leave_at.reserve(FIRST_SEGMENTS);
+            if self.leave_at.len() == self.leave_at.capacity() {
+                self.make_room(now);
             }
+            let last = self.leave_at.back().copied().unwrap_or(now);
             self.leave_at.push_back(leaves.max(last));
+        }
+    }
+
+    /// Makes room for one more segment in a full list: removes the segments that have left the NIC by
+    /// `now`, so that the list is not much longer than the queue in the NIC, or allocates memory.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, now: Time) {
+        self.take_left(now);
+        if self.leave_at.capacity() == 0 {
+            self.leave_at.reserve(FIRST_SEGMENTS);
         }
     }
 

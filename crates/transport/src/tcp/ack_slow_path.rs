@@ -140,10 +140,11 @@ impl Endpoint {
         self.peer_window = packet.window;
         let (una, next) = (self.stream.una, self.stream.next);
         let mut newly_sacked = 0;
-        for &(start, end) in blocks {
+        // Most blocks repeat a block of the previous ACK, or the first block has grown.
+        for (hint, &(start, end)) in blocks.iter().enumerate() {
             let start = start.max(una);
             if start < end && end <= next {
-                newly_sacked += self.recovery.sacked.insert(start, end);
+                newly_sacked += self.recovery.sacked.insert_with_hint(hint, start, end);
             }
         }
         if newly_sacked > 0 {

@@ -14,6 +14,9 @@ struct Content {
     ranges: Vec<(u64, u64)>,
     total: u64,
     reported: [u64; 3],
+    /// Index of the range that the last search with each of four hint numbers has found. A range may
+    /// have moved since.
+    hints: [u32; 4],
 }
 
 impl RangeSet {
@@ -44,39 +47,46 @@ impl RangeSet {
 
     /// Adds the positions `start..end`. Returns how many of them were not in the set before.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
-        debug_assert!(start < end);
-        let Content { ranges, total, .. } = &mut **self.content.get_or_insert_default();
-        // The most frequent case is a range that grows at its end.
-        if let Some(last) = ranges.last_mut()
-            && start == last.1
+        self.content.get_or_insert_default().insert(start, end).0
+    }
+
+    /// Adds positions like [`RangeSet::insert`]. A range that this function has changed before with
+    /// the hint number `hint` (0 to 3) is found without a search.
+    #[inline]
+    pub fn insert_with_hint(&mut self, hint: usize, start: u64, end: u64) -> u64 {
+        let content = self.content.get_or_insert_default();
+        let index = content.hints[hint & 3] as usize;
+        let next = content.ranges.get(index + 1).map_or(u64::MAX, |next| next.0);
+        if let Some(range) = content.ranges.get_mut(index)
+            && range.0 <= start
+            && start <= range.1
+            && end < next
         {
-            last.1 = end;
-            *total += end - start;
-            return end - start;
-        }
-        let first = ranges.partition_point(|r| r.1 < start);
-        let follows = |r: Option<&(u64, u64)>| r.is_none_or(|r| end < r.0);
-        if follows(ranges.get(first)) {
-            ranges.insert(first, (start, end));
-            *total += end - start;
-            return end - start;
-        }
-        if follows(ranges.get(first + 1)) {
-            let range = &mut ranges[first];
-            let before = range.1 - range.0;
-            *range = (start.min(range.0), end.max(range.1));
-            let new = range.1 - range.0 - before;
-            *total += new;
+            let new = end.saturating_sub(range.1);
+            range.1 += new;
+            content.total += new;
             return new;
         }
-        let after = first + ranges[first..].partition_point(|r| r.0 <= end);
-        let merged = (start.min(ranges[first].0), end.max(ranges[after - 1].1));
-        let before: u64 = ranges[first..after].iter().map(|r| r.1 - r.0).sum();
-        let new = merged.1 - merged.0 - before;
-        ranges[first] = merged;
-        ranges.drain(first + 1..after);
-        *total += new;
+        let (new, index) = content.insert(start, end);
+        content.hints[hint & 3] = index as u32;
         new
+    }
+
+    /// Returns the range (start, end) that contains `position`, like [`RangeSet::containing`]. A
+    /// range that was found before with the hint number `hint` (0 to 3) is found without a search.
+    #[inline]
+    pub fn containing_with_hint(&mut self, hint: usize, position: u64) -> Option<(u64, u64)> {
+        let content = self.content.as_mut()?;
+        let index = content.hints[hint & 3] as usize;
+        if let Some(&range) = content.ranges.get(index)
+            && range.0 <= position
+            && position < range.1
+        {
+            return Some(range);
+        }
+        let index = content.ranges.partition_point(|r| r.1 <= position);
+        content.hints[hint & 3] = index as u32;
+        content.ranges.get(index).copied().filter(|r| r.0 <= position)
     }
 
     /// Removes all positions below `position` from the set.
@@ -148,8 +158,54 @@ impl RangeSet {
 
     /// Returns the number of bytes of the set that lie below `position`.
     pub fn below(&self, position: u64) -> u64 {
-        let below = self.slice().iter().take_while(|r| r.0 < position);
+        let ranges = self.slice();
+        if ranges.get(ranges.len() / 2).is_some_and(|r| r.0 < position) {
+            // Fewer ranges lie above the position.
+            let above = ranges.iter().rev().take_while(|r| r.1 > position);
+            return self.total() - above.map(|r| r.1 - r.0.max(position)).sum::<u64>();
+        }
+        let below = ranges.iter().take_while(|r| r.0 < position);
         below.map(|r| r.1.min(position) - r.0).sum()
+    }
+}
+
+impl Content {
+    /// Adds the positions `start..end`. Returns how many of them were not in the set before, and the
+    /// index of the range that now contains them.
+    fn insert(&mut self, start: u64, end: u64) -> (u64, usize) {
+        debug_assert!(start < end);
+        let Content { ranges, total, .. } = self;
+        // The most frequent case is a range that grows at its end.
+        if let Some(last) = ranges.last_mut()
+            && start == last.1
+        {
+            last.1 = end;
+            *total += end - start;
+            return (end - start, ranges.len() - 1);
+        }
+        let first = ranges.partition_point(|r| r.1 < start);
+        let follows = |r: Option<&(u64, u64)>| r.is_none_or(|r| end < r.0);
+        if follows(ranges.get(first)) {
+            ranges.insert(first, (start, end));
+            *total += end - start;
+            return (end - start, first);
+        }
+        if follows(ranges.get(first + 1)) {
+            let range = &mut ranges[first];
+            let before = range.1 - range.0;
+            *range = (start.min(range.0), end.max(range.1));
+            let new = range.1 - range.0 - before;
+            *total += new;
+            return (new, first);
+        }
+        let after = first + ranges[first..].partition_point(|r| r.0 <= end);
+        let merged = (start.min(ranges[first].0), end.max(ranges[after - 1].1));
+        let before: u64 = ranges[first..after].iter().map(|r| r.1 - r.0).sum();
+        let new = merged.1 - merged.0 - before;
+        ranges[first] = merged;
+        ranges.drain(first + 1..after);
+        *total += new;
+        (new, first)
     }
 }
 
@@ -170,14 +226,25 @@ mod tests {
                     set.remove_below(start);
                     bits[..start as usize].fill(false);
                 } else {
+                    let hint = random.below(4) as usize;
+                    let with_hint = random.below(2) == 0;
                     let new = (start..end).filter(|&i| !bits[i as usize]).count() as u64;
-                    assert_eq!(set.insert(start, end), new);
+                    assert_eq!(
+                        match with_hint {
+                            true => set.insert_with_hint(hint, start, end),
+                            false => set.insert(start, end),
+                        },
+                        new
+                    );
                     bits[start as usize..end as usize].fill(true);
                 }
                 assert_eq!(set.total(), bits.iter().filter(|&&b| b).count() as u64);
                 let at = random.below(64);
                 let below = bits[..at as usize].iter().filter(|&&b| b).count() as u64;
                 assert_eq!(set.below(at), below);
+                let found = set.containing(at);
+                assert_eq!(set.containing_with_hint((at % 4) as usize, at), found);
+                assert_eq!(found.is_some(), bits[at as usize]);
                 let gap = (at..64).find(|&i| !bits[i as usize]).unwrap_or(64);
                 assert_eq!(set.gap_from(at).0, gap);
                 assert!(set.slice().windows(2).all(|w| w[0].1 < w[1].0));

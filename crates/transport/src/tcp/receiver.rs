@@ -313,13 +313,13 @@ impl Receiver {
         let mut blocks: SackBlocks = [(0, 0); 4];
         let mut used = 0;
         let [first, second, third] = self.out_of_order.reported();
-        for position in [latest, first, second, third] {
+        for (hint, position) in [latest, first, second, third].into_iter().enumerate() {
             // Position 0 stands for no range. A range with a position in a block is that block.
             let is_reported = |b: &(u64, u64)| b.0 <= position && position < b.1;
             if position != 0
                 && used < room
                 && !blocks[..used].iter().any(is_reported)
-                && let Some(range) = self.out_of_order.containing(position)
+                && let Some(range) = self.out_of_order.containing_with_hint(hint, position)
             {
                 blocks[used] = range;
                 used += 1;

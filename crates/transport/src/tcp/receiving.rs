@@ -86,7 +86,7 @@ impl Endpoint {
         if fits && ctx.config.receiver.window_from.is_some() {
             self.receiver.on_out_of_order_linux(ctx.now, end, ctx.config);
         }
-        let duplicate = fits && self.receiver.out_of_order.insert(start, end) == 0;
+        let duplicate = fits && self.receiver.out_of_order.insert_with_hint(0, start, end) == 0;
         if ack_now
             || duplicate
             || !compress
