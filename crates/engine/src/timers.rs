@@ -17,13 +17,15 @@ pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, u64)>>,
     class: Class,
     seed: u64,
+    /// Whether [`Timers::take`] has returned the earliest wake-up, which is still in the heap.
+    is_taken: bool,
 }
 
 impl Timers {
     /// Returns an empty list of wake-ups of the event class `class`; `seed` decides the order of
     /// wake-ups at the same time.
     pub fn new(class: Class, seed: u64) -> Timers {
-        Timers { heap: BinaryHeap::new(), class, seed }
+        Timers { heap: BinaryHeap::new(), class, seed, is_taken: false }
     }
 
     /// Reserves memory for this number of further wake-ups.
@@ -32,9 +34,16 @@ impl Timers {
     }
 
     /// Schedules a wake-up at time `at`, and stores `token` with it. A hash of `source` decides the
-    /// order of wake-ups at the same time. Returns whether the new wake-up is the earliest one.
+    /// order of wake-ups at the same time. Returns whether [`Timers::first`] has changed: the new
+    /// wake-up is the earliest one, or replaces a wake-up that was taken.
     pub fn push(&mut self, at: Time, source: u64, token: u64) -> bool {
         let rank = self.rank(at, source);
+        if std::mem::take(&mut self.is_taken)
+            && let Some(mut first) = self.heap.peek_mut()
+        {
+            *first = Reverse((at, rank, token));
+            return true;
+        }
         let earlier = self.heap.peek().is_none_or(|Reverse(first)| (at, rank) < (first.0, first.1));
         self.heap.push(Reverse((at, rank, token)));
         earlier
@@ -87,6 +96,25 @@ impl Timers {
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)
     }
+
+    /// Takes the earliest wake-up and returns its token, like [`Timers::pop`]. The next
+    /// [`Timers::push`] replaces the wake-up, which takes fewer steps than a removal and an
+    /// insertion. Until then, or until [`Timers::end_take`], no other function may be called.
+    pub fn take(&mut self) -> Option<u64> {
+        let token = self.first_token();
+        self.is_taken = token.is_some();
+        token
+    }
+
+    /// Removes the wake-up that was taken, unless another one has replaced it. Returns whether
+    /// [`Timers::first`] has changed.
+    pub fn end_take(&mut self) -> bool {
+        let is_taken = std::mem::take(&mut self.is_taken);
+        if is_taken {
+            self.heap.pop();
+        }
+        is_taken
+    }
 }
 
 #[cfg(test)]
@@ -119,6 +147,34 @@ mod tests {
         let all: Vec<u64> = (0..40).collect();
         let odd: Vec<u64> = all.iter().copied().filter(|t| t % 2 == 1).collect();
         assert_eq!(drain(&all, |t| t % 2 == 1), drain(&odd, |_| true));
+    }
+
+    #[test]
+    fn a_wake_up_that_was_taken_is_removed_or_replaced() {
+        let mut popped = Timers::new(Class::Timer, 5);
+        let mut taken = Timers::new(Class::Timer, 5);
+        for t in 0..40 {
+            popped.push(Time(t / 4), t, t);
+            taken.push(Time(t / 4), t, t);
+        }
+        for step in 0..200u64 {
+            let token = popped.pop();
+            assert_eq!(taken.take(), token);
+            // Up to two new wake-ups follow; from the 60th step on none, so that the list empties.
+            for again in 0..if step < 60 { step % 3 } else { 0 } {
+                let (at, number) = (Time(step / 3 + 5 * again), 100 + 3 * step + again);
+                popped.push(at, number, number);
+                let changes = taken.push(at, number, number);
+                assert!(changes || taken.first_token() != Some(number));
+            }
+            taken.end_take();
+            assert_eq!(
+                (taken.first(), taken.first_token()),
+                (popped.first(), popped.first_token())
+            );
+        }
+        assert_eq!(taken.take(), None);
+        assert!(!taken.end_take());
     }
 
     #[test]

@@ -116,12 +116,17 @@ impl Network {
         }
     }
 
-    /// Removes the earliest timer of all transports, which has expired. Returns the identifier that
-    /// was passed to [`Network::arm`].
+    /// Takes the earliest timer of all transports, which has expired. Returns the identifier that was
+    /// passed to [`Network::arm`]. [`Network::end_timer`] must be called after the expiry.
     pub fn take_timer(&mut self) -> u64 {
-        let id = self.timers.pop().expect("a timer is due, so the list has one");
-        self.set(Source::Timers, self.timers.first());
-        id
+        self.timers.take().expect("a timer is due, so the list has one")
+    }
+
+    /// Removes the timer that was taken, unless it was armed again.
+    pub fn end_timer(&mut self) {
+        if self.timers.end_take() {
+            self.set(Source::Timers, self.timers.first());
+        }
     }
 
     /// Arms a timer of a transport, which expires at time `at`; `id` is returned at its expiry.

@@ -325,33 +325,41 @@ impl World {
         }
     }
 
+    /// Handles the expiry of the earliest timer of all transports.
+    #[inline]
+    fn on_transport_timer(&mut self) {
+        let site = &mut self.site;
+        let (transport, number) = TransportNumber::of_timer(site.network.take_timer());
+        if transport != TransportNumber::TCP {
+            let further = site.transports.further_mut(transport);
+            if further.on_timer(&mut site.network, number) {
+                self.dispatch_further_notices(transport);
+            }
+            return;
+        }
+        let endpoint = EndpointId(number as u32);
+        let paths_are_on = site.probes.paths.is_on();
+        if paths_are_on {
+            let stack = &site.transports.tcp.stack;
+            site.probes.paths.timer_expires(stack, endpoint, site.network.now);
+        }
+        site.request_tcp(&TcpRequest::Timer(endpoint));
+        if paths_are_on {
+            site.probes.paths.prompted(Prompt::Application);
+        }
+        if site.probes.tracer.is_on() {
+            self.trace(endpoint);
+        }
+    }
+
     /// Executes an event of a source other than a link: a timer, a wake-up, a sample or a fault.
     pub(crate) fn dispatch(&mut self, source: Source) {
         let site = &mut self.site;
         let links = site.network.fabric.links.len();
         match source {
             Source::Timers => {
-                let (transport, number) = TransportNumber::of_timer(site.network.take_timer());
-                if transport != TransportNumber::TCP {
-                    let further = site.transports.further_mut(transport);
-                    if further.on_timer(&mut site.network, number) {
-                        self.dispatch_further_notices(transport);
-                    }
-                    return;
-                }
-                let endpoint = EndpointId(number as u32);
-                let paths_are_on = site.probes.paths.is_on();
-                if paths_are_on {
-                    let stack = &site.transports.tcp.stack;
-                    site.probes.paths.timer_expires(stack, endpoint, site.network.now);
-                }
-                site.request_tcp(&TcpRequest::Timer(endpoint));
-                if paths_are_on {
-                    site.probes.paths.prompted(Prompt::Application);
-                }
-                if site.probes.tracer.is_on() {
-                    self.trace(endpoint);
-                }
+                self.on_transport_timer();
+                self.site.network.end_timer();
             }
             Source::Wakes => {
                 let woken = site.drivers.wakes.pop();
