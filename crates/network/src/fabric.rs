@@ -652,6 +652,9 @@ impl Fabric {
             }
             return self.pass_on::<TAPPED>(key.time(), (link, to), handle, events);
         }
+        if l.is_partitioned() {
+            return self.fire_partitioned::<TAPPED>(key, link, events);
+        }
         if key.is_departure() {
             self.fire_departure(key, link, events);
             return None;

@@ -106,18 +106,6 @@ pub enum Outcome {
 #[derive(Default, Serialize, Deserialize)]
 struct DeferredDrops(Vec<(Time, PacketHandle, Cause)>);
 
-/// State of a port whose packets may arrive in another part of a fabric that is simulated in several
-/// parts (threads), see [`partitioned`].
-#[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Partitioned {
-    /// Packets of this port that arrive in another part of the partitioned fabric, and whose
-    /// arrival is not counted yet.
-    departed: Ring<PacketHandle>,
-    /// Packets that arrive in this part of the partitioned fabric, while [`Link::expose_all`] shows
-    /// the packets of all parts in `on_wire`; otherwise `None`.
-    own_ring: Option<Ring<PacketHandle>>,
-}
-
 /// A directed link and its output port. The fields that packets access at a port on the fastest path
 /// are in the first cache line, so that a hop from link to link accesses two.
 #[derive(Serialize, Deserialize)]
@@ -141,8 +129,8 @@ pub struct Link {
     new_bytes: u32,
     /// Number of packets that have arrived at the far end and are not yet in `packets`.
     new_packets: u16,
-    /// The bits [`SLOW_ARRIVAL`], [`WITH_JITTER`], [`FAST_ENQUEUE`], [`STARTS_FIRST`] and
-    /// [`FLOW_QUEUES`].
+    /// The bits [`SLOW_ARRIVAL`], [`WITH_JITTER`], [`FAST_ENQUEUE`], [`STARTS_FIRST`],
+    /// [`FLOW_QUEUES`], [`PARTITIONED`] and [`ARRIVES_HERE`].
     paths: u16,
 
     /// Number of packets that have arrived at the far end, without `new_packets`.
@@ -163,9 +151,8 @@ pub struct Link {
     lazy: bool,
     /// Whether the discipline must see every packet, at a port in mode `Eager`.
     sees_all: bool,
-    /// Whether the port must do something before a packet arrives at the far end: start the
-    /// transmissions that are due (mode `Lazy`), or count packets that arrive in other parts of a
-    /// partitioned fabric.
+    /// Whether the port must start the transmissions that are due before a packet arrives at the far
+    /// end (mode `Lazy`).
     acts_before_arrival: bool,
 
     /// Queues of a port in mode `TwoEvent`, or in mode `Lazy` with several queues (traffic classes,
@@ -185,9 +172,6 @@ pub struct Link {
     /// Packets that the discipline of a lazy port has dropped at dequeue, with the times of the
     /// drops; `None` if no drop is recorded.
     deferred_drops: Option<Box<DeferredDrops>>,
-    /// State of a port whose packets may arrive in another part of a fabric that is simulated in
-    /// several parts; `None` at other ports.
-    pub(crate) partitioned: Option<Box<Partitioned>>,
     /// State of low-power idle (LPI); `None` if the link never sleeps.
     lpi: Option<Box<LpiState>>,
     /// State under faults; `None` if the scenario has no faults for the link.
@@ -221,6 +205,12 @@ const STARTS_FIRST: u16 = 1 << 3;
 /// Bit of [`Link::paths`] that is set at a lazy port with the queues of FQ-CoDel, one traffic class
 /// and no shared buffer, see [`flow_queues`].
 const FLOW_QUEUES: u16 = 1 << 4;
+/// Bit of [`Link::paths`] that is set if packets of the port may arrive in another part of a fabric
+/// that is simulated in several parts (threads), see [`partitioned`].
+const PARTITIONED: u16 = 1 << 5;
+/// Bit of [`Link::paths`] that is set at a [`PARTITIONED`] port if the ring has a packet that arrives
+/// in this part, whose arrival is then an event.
+const ARRIVES_HERE: u16 = 1 << 6;
 
 /// Parameters of a new link and its output port.
 pub struct LinkSpec {
@@ -329,7 +319,6 @@ impl Link {
             waiting_bytes: 0,
             next_start: Time::NEVER,
             deferred_drops: None,
-            partitioned: None,
             lpi,
             account: None,
             lost: 0,
@@ -451,17 +440,23 @@ impl Link {
         packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Result<Option<Key>, Outcome> {
-        if self.on_wire.len() >= self.kind.admits_below as usize {
-            let outcome = match (self.sees_all, self.busy_until > now) {
-                (true, _) => self.decide_and_count(now, packet, pool),
-                (false, true) => self.decide_on_fast_path(now, packet, pool),
-                (false, false) => None,
-            };
-            if let Some(outcome) = outcome {
-                return Err(outcome);
-            }
+        if self.on_wire.len() >= self.kind.admits_below as usize
+            && let Some(outcome) = self.decide(now, packet, pool)
+        {
+            return Err(outcome);
         }
         Ok(self.append_to_wire(now, packet))
+    }
+
+    /// Decides about a packet that arrives at a port that fixes departures at enqueue (eager) with
+    /// many packets. Returns the result like [`Link::decide_on_fast_path`].
+    #[inline(always)]
+    fn decide(&mut self, now: Time, packet: PacketWords, pool: &mut PacketPool) -> Option<Outcome> {
+        match (self.sees_all, self.busy_until > now) {
+            (true, _) => self.decide_and_count(now, packet, pool),
+            (false, true) => self.decide_on_fast_path(now, packet, pool),
+            (false, false) => None,
+        }
     }
 
     /// Enqueues a packet at the port of the link, or drops it. The fabric itself enqueues packets
@@ -479,7 +474,7 @@ impl Link {
         if self.lazy && self.queues.is_some() {
             return self.enqueue_lazy_queues(now, packet, pool);
         }
-        debug_assert!(!self.has_dcb() && self.partitioned.is_none());
+        debug_assert!(!self.has_dcb() && !self.is_partitioned());
         self.enqueue_slow_path(now, packet.arriving(Time::NEVER), pool)
     }
 
@@ -757,7 +752,7 @@ impl Link {
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (PacketHandle, Key) {
         if self.acts_before_arrival {
-            self.before_arrival(key.time(), pool);
+            self.settle(key.time(), pool);
         }
         let handle = self.take_first(key);
         (handle, self.next_key(key.time()))

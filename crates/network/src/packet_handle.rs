@@ -31,6 +31,9 @@ pub struct PacketWords {
     identity_length_hash: u64,
 }
 
+/// Slot number in the handle of a packet that is in the pool of another part of a partitioned fabric.
+const ELSEWHERE: u32 = u32::MAX;
+
 impl PacketHandle {
     /// Returns the handle of a packet that is stored in the slot `slot` of the pool.
     #[inline]
@@ -60,6 +63,12 @@ impl PacketHandle {
     pub(crate) fn in_slot(self, slot: u32) -> PacketHandle {
         let slot_and_dst = self.slot_and_dst >> 32 << 32 | u64::from(slot);
         self.with(PacketWords { slot_and_dst, ..self.packet })
+    }
+
+    /// Returns the handle of the packet after it has moved to another part of a partitioned fabric,
+    /// for the port that has sent it there.
+    pub(crate) fn elsewhere(self) -> PacketHandle {
+        self.with(self.packet.elsewhere())
     }
 
     /// Returns the handle of the packet after a change of its length to `ip_len` IP bytes.
@@ -97,6 +106,20 @@ impl PacketWords {
     #[inline]
     pub(crate) fn arriving(self, arrive: Time) -> PacketHandle {
         PacketHandle { arrive, packet: self }
+    }
+
+    /// Returns the properties of the packet after it has moved to another part of a partitioned
+    /// fabric.
+    #[inline]
+    pub(crate) fn elsewhere(self) -> PacketWords {
+        PacketWords { slot_and_dst: self.slot_and_dst | u64::from(ELSEWHERE), ..self }
+    }
+
+    /// Whether the packet is in another part of a partitioned fabric, see
+    /// [`PacketWords::elsewhere`].
+    #[inline]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.slot() == ELSEWHERE
     }
 
     /// Returns the slot of the packet in the pool.
@@ -154,6 +177,9 @@ mod tests {
         assert_eq!((handle.slot(), dst, ip_len, hash), (0x89ab_cdef, packet.dst, 9_216, 0xfedc));
         assert_ne!(identity, PacketHandle::new(0, &Packet { seq: 78, ..packet }).identity());
         assert_eq!(read(&handle.in_slot(3)), (3, dst, ip_len, hash, identity));
+        let left = handle.elsewhere();
+        assert_eq!((left.is_elsewhere(), handle.is_elsewhere()), (true, false));
+        assert_eq!(read(&left), (u32::MAX, dst, ip_len, hash, identity));
         let cut = handle.with_ip_len(60);
         assert_eq!(read(&cut), (handle.slot(), dst, 60, hash, identity));
     }

@@ -111,6 +111,17 @@ pub struct Mail {
     pub(crate) refreshes: Vec<(u32, Time)>,
 }
 
+impl Mail {
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        // SACK blocks and sources belong to packets.
+        self.packets.is_empty()
+            && self.promises.is_empty()
+            && self.pauses.is_empty()
+            && self.refreshes.is_empty()
+    }
+}
+
 /// A port that sends packets to another part of a partitioned fabric, and decides about a packet
 /// when its transmission starts.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -208,6 +219,11 @@ impl Partition {
             during: (Key::NEVER, 0, 0),
             order,
         }
+    }
+
+    /// Reserves memory for the watches of this number of endpoints.
+    pub fn reserve(&mut self, endpoints: usize) {
+        self.watches.reserve(endpoints);
     }
 
     /// Whether a host belongs to this part of the partitioned fabric.

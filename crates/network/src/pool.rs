@@ -273,7 +273,7 @@ impl PacketPool {
 
     /// Removes and returns a packet, so that another pool can store it. Its SACK blocks, if any,
     /// are appended to `sides`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn detach(&mut self, slot: u32, sides: &mut Vec<Side>) -> Stored {
         let stored = self.slots[slot as usize];
         self.free.push(slot);
@@ -310,19 +310,25 @@ impl PacketPool {
 
     /// Stores a packet that was detached from another pool, and returns its slot. The SACK blocks
     /// are the next item of `sides`, if the packet has any.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn attach(
         &mut self,
         detached: &Stored,
         sides: &mut impl Iterator<Item = Side>,
     ) -> u32 {
-        let mut stored = *detached;
-        if stored.sack() != NO_SACK {
+        let slot = self.store(*detached);
+        if detached.sack() != NO_SACK {
             let side = sides.next().expect("the SACK blocks of a packet move with it");
-            stored.echo_or_sack = self.put_sack(side.blocks);
-            self.sacks[stored.echo_or_sack as usize].ts_echo_us = side.ts_echo_us;
+            self.attach_sack(slot, side);
         }
-        self.store(stored)
+        slot
+    }
+
+    #[inline(never)]
+    fn attach_sack(&mut self, slot: u32, side: Side) {
+        let index = self.put_sack(side.blocks);
+        self.sacks[index as usize].ts_echo_us = side.ts_echo_us;
+        self.slots[slot as usize].echo_or_sack = index;
     }
 
     /// Returns a copy of a packet in the form of [`PacketPool::remove`], with its SACK blocks

@@ -121,6 +121,13 @@ impl<T: Copy + Default> Ring<T> {
         self.len == 0
     }
 
+    /// Whether the next value needs more cells than the ring has.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        // With signed numbers, the comparison is also true without cells.
+        self.len as i32 > self.mask as i32
+    }
+
     /// Returns the index of the cell of the value at `place`, counted from the oldest. Not
     /// meaningful for a ring without cells.
     #[inline]
@@ -158,8 +165,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Appends a value as the newest value.
     #[inline(always)]
     pub fn push(&mut self, value: T) {
-        // With signed numbers, the comparison is also true without cells.
-        if self.len as i32 > self.mask as i32 {
+        if self.is_full() {
             self.grow();
         }
         self.prefetch(self.len + 1 + AHEAD);

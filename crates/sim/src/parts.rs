@@ -170,11 +170,21 @@ impl World {
         }
     }
 
+    /// Reserves memory for this number of connections of all parts of a partitioned run.
+    pub(crate) fn reserve_in_part(&mut self, connections: usize) {
+        self.partition_mut().reserve(2 * connections);
+        let part_state = self.part_state_mut();
+        part_state.promised.reserve(2 * connections);
+        part_state.opened_elsewhere.reserve(connections);
+    }
+
     /// Notifies all workloads of this part that the run begins. Further calls do nothing.
     pub(crate) fn start_part(&mut self) {
         self.start_workloads();
         let opened = &mut self.part_state_mut().opened_elsewhere;
-        opened.sort_unstable_by_key(|&opened| Reverse(opened));
+        // One number of 128 bits is compared without branches.
+        let place = |&(at, rank): &(Time, u64)| u128::from(at.0) << 64 | u128::from(rank);
+        opened.sort_unstable_by_key(|opened| Reverse(place(opened)));
     }
 
     /// Registers, if the receiver is in this part and the sender in another one, the stream

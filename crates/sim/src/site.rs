@@ -88,8 +88,9 @@ impl Site {
     }
 
     /// Reserves memory for the connections that workloads will open, as far as their number is known,
-    /// so that tables with an entry for each connection are not copied while they grow.
-    pub(crate) fn reserve_connections(&mut self) {
+    /// so that tables with an entry for each connection are not copied while they grow. Returns this
+    /// number.
+    pub(crate) fn reserve_connections(&mut self) -> usize {
         let flows = self.drivers.all.iter().filter_map(|driver| driver.workload.local_flows());
         let connections = flows.sum::<u64>().min(MOST_RESERVED) as usize;
         if connections > 0 {
@@ -99,6 +100,7 @@ impl Site {
             self.network.timers.reserve(connections);
             self.drivers.wakes.reserve(connections);
         }
+        connections
     }
 
     /// Passes a request to TCP: a timer has expired, or an application writes or closes.

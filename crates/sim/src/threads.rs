@@ -368,7 +368,7 @@ impl Parts {
             world.site.network.now = last.0.time(); // until which the state is as on one thread
             world.site.network.fabric.settle(last.0.time());
             world.record_losses(Time::NEVER);
-            world.site.network.fabric.count_remote(last, world.site.network.sources.order());
+            world.site.network.fabric.count_elsewhere(last, world.site.network.sources.order());
         }
         let first = self.worlds.remove(0);
         let mut world = first.unite(self.worlds, last)?;

@@ -144,7 +144,10 @@ impl World {
     /// Notifies all workloads that the run begins. Further calls do nothing.
     pub(crate) fn start_workloads(&mut self) {
         if !std::mem::replace(&mut self.has_started, true) {
-            self.site.reserve_connections();
+            let connections = self.site.reserve_connections();
+            if self.part_state.is_some() {
+                self.reserve_in_part(connections);
+            }
             for w in 0..self.site.drivers.all.len() {
                 self.notify_workload(w as u16, Event::Begin);
             }

@@ -138,6 +138,7 @@ impl FlowSet {
     }
 
     fn begin(&mut self, now: Time, out: &mut Vec<Action>) {
+        out.reserve(self.next.iter().map(|&flows| flows as usize).sum());
         for host in 0..self.config.hosts {
             for k in 0..self.next[host as usize] {
                 let at = now + self.starts.within(self.config.start_window);

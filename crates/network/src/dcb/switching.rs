@@ -45,10 +45,23 @@ impl Fabric {
         before: u32,
         events: &mut Tournament,
     ) {
-        let handle = packet.arriving(Time::NEVER);
-        if self.partition.is_some() && !self.has_dcb() {
-            return self.enqueue_partitioned(now, link, handle, before, events);
+        // Both functions are calls, so that this one saves no registers for them.
+        match self.partition.is_some() && !self.has_dcb() {
+            true => self.enqueue_in_part(now, link, packet, before, events),
+            false => self.enqueue_at_dcb_card(now, link, packet, events),
         }
+    }
+
+    /// Enqueues a packet at the network card of a host with data-centre bridging.
+    #[inline(never)]
+    fn enqueue_at_dcb_card(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: PacketWords,
+        events: &mut Tournament,
+    ) {
+        let handle = packet.arriving(Time::NEVER);
         let priority = self.pool.get(handle.slot()).dscp() >> 3;
         if self.dcb.qcn.is_some() {
             self.pool.set_source(handle.slot(), self.links[link as usize].from);

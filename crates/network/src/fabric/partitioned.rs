@@ -5,7 +5,7 @@ use super::{Fabric, Tally};
 use crate::dcb::queued_packet::LOCAL_ORIGIN;
 use crate::link::{Kinds, Link, Outcome};
 use crate::losses::EventOrder;
-use crate::packet_handle::PacketHandle;
+use crate::packet_handle::{PacketHandle, PacketWords};
 use crate::partition::{
     CORE, CrossingPacket, LatePort, Mail, MessageWatch, Partition, Promise, within_link,
 };
@@ -74,19 +74,23 @@ impl Fabric {
             } else if crosses {
                 link.partition();
                 let part = usize::from(partition.part);
-                for handle in link.split(|handle| partition.part_of(handle.dst()) != part) {
+                let is_elsewhere = |handle: &PacketHandle| partition.part_of(handle.dst()) != part;
+                let (elsewhere, next) = link.split(is_elsewhere);
+                if !elsewhere.is_empty() {
+                    events.set(number, next);
+                }
+                for handle in elsewhere {
                     let part = partition.part_of(handle.dst());
                     let mail = &mut partition.out[part];
                     let packet = self.pool.detach(handle.slot(), &mut mail.sides);
                     partition.first_out = partition.first_out.min(handle.arrived());
                     mail.packets.push(CrossingPacket { link: number, handle, packet });
-                    events.set(number, link.next_key(now));
                 }
             }
         }
         if is_in_use {
             // the packets that other parts have kept
-            let held: usize = self.links.iter().map(Link::held).sum();
+            let held: usize = self.links.iter().map(Link::held_here).sum();
             self.pool.leave_out(held);
         }
         if partition.part > 0 {
@@ -104,9 +108,90 @@ impl Fabric {
         self.end_watch(down, endpoint, Some(end));
     }
 
-    /// Enqueues a packet that arrived on link `before`, at a port of a fabric that is simulated in
-    /// several parts.
-    pub(crate) fn enqueue_partitioned(
+    /// Enqueues a packet that arrived on link `before`, at a port of a partitioned fabric that leaves
+    /// its packets to the fabric: its packets may arrive in another part, or its host soon receives
+    /// the last byte of a message from there.
+    #[inline(never)]
+    pub(crate) fn enqueue_in_part(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: PacketWords,
+        before: u32,
+        events: &mut Tournament,
+    ) {
+        let l = &mut self.links[link as usize];
+        if !l.is_partitioned() {
+            return self.enqueue_watched(now, link, packet.arriving(Time::NEVER), before, events);
+        }
+        if l.must_decide() && !self.is_admitted(now, (link, before), packet, events) {
+            return;
+        }
+        let l = &mut self.links[link as usize];
+        let Some(partition) = &mut self.partition else { return };
+        let part = partition.part_of(packet.dst());
+        if part == usize::from(partition.part) {
+            if let Some(key) = l.append_here(now, packet) {
+                events.set_sooner(link, key);
+            }
+            return;
+        }
+        let arrive = l.append_elsewhere(now, packet);
+        partition.first_out = partition.first_out.min(arrive);
+        let mail = &mut partition.out[part];
+        let (handle, slot) = (packet.arriving(arrive), packet.slot());
+        let packet = self.pool.detach(slot, &mut mail.sides);
+        mail.packets.push(CrossingPacket { link, handle, packet });
+    }
+
+    /// Whether a port whose packets may arrive in another part of the partitioned fabric admits a
+    /// packet, which arrived on link `before`; a packet that is not admitted is dropped. The port
+    /// first counts the packets that have arrived elsewhere.
+    #[inline(never)]
+    fn is_admitted(
+        &mut self,
+        now: Time,
+        (link, before): (u32, u32),
+        packet: PacketWords,
+        events: &Tournament,
+    ) -> bool {
+        let l = &mut self.links[link as usize];
+        l.count_elsewhere(now, false);
+        // Another part of the partitioned fabric may execute an arrival at this port at the same
+        // time, before or after the current arrival.
+        if l.arrives_elsewhere(now)
+            && events.goes_before(Key::new(now, Class::Arrival), link, before)
+        {
+            l.count_elsewhere(now, true);
+        }
+        let lost = l.decide_partitioned(now, packet, &mut self.pool);
+        if let Some(cause) = lost {
+            self.drop_at_port(now, link, packet.arriving(Time::NEVER), cause, before);
+        }
+        lost.is_none()
+    }
+
+    /// Executes the next event of a link whose packets may arrive in another part of the partitioned
+    /// fabric, an arrival in this part. Returns the result of [`Fabric::fire`].
+    #[inline(never)]
+    pub(crate) fn fire_partitioned<const TAPPED: bool>(
+        &mut self,
+        key: Key,
+        link: u32,
+        events: &mut Tournament,
+    ) -> Option<u32> {
+        let l = &mut self.links[link as usize];
+        let to = l.to;
+        let (handle, next) = l.arrive_here(key);
+        events.set(link, next);
+        self.prefetch_next(events);
+        self.pass_on::<TAPPED>(key.time(), (link, to), handle, events)
+    }
+
+    /// Enqueues a packet that arrived on link `before`, at a port to a host that soon receives the
+    /// last byte of a message from another part of the partitioned fabric.
+    #[inline(never)]
+    fn enqueue_watched(
         &mut self,
         now: Time,
         link: u32,
@@ -114,47 +199,19 @@ impl Fabric {
         before: u32,
         events: &mut Tournament,
     ) {
-        let (l, partition) = (
-            &mut self.links[link as usize],
-            self.partition.as_mut().expect("the fabric has parts"),
-        );
-        if l.partitioned.is_none() {
-            let outcome = l.enqueue_left(now, handle.words(), &mut self.pool);
-            let packet = self.pool.get(handle.slot());
-            let (first, after) = packet.positions();
-            if first != after
-                && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
-                && watch.waits()
-                && !matches!(outcome, Outcome::Dropped(_))
-                && watch.observe((first, after))
-            {
-                partition.checks.push((link, packet.dst_endpoint));
-            }
-            return self.apply_outcome(now, (link, before), handle, outcome, events);
-        }
-        l.count_remote(now, false);
-        // Another part of the partitioned fabric may execute an arrival at this port at the same
-        // time, before or after the current arrival.
-        if l.arrives_elsewhere(now)
-            && events.goes_before(Key::new(now, Class::Arrival), link, before)
+        let outcome = self.links[link as usize].enqueue_left(now, handle.words(), &mut self.pool);
+        let packet = self.pool.get(handle.slot());
+        let (first, after) = packet.positions();
+        if first != after
+            && let Some(partition) = &mut self.partition
+            && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
+            && watch.waits()
+            && !matches!(outcome, Outcome::Dropped(_))
+            && watch.observe((first, after))
         {
-            l.count_remote(now, true);
+            partition.checks.push((link, packet.dst_endpoint));
         }
-        let part = partition.part_of(handle.dst());
-        if part == usize::from(partition.part) {
-            let outcome = l.enqueue_local(now, handle, &mut self.pool);
-            return self.apply_outcome(now, (link, before), handle, outcome, events);
-        }
-        match l.enqueue_crossing(now, handle, &mut self.pool) {
-            Ok(arrive) => {
-                let mail = &mut partition.out[part];
-                let packet = self.pool.detach(handle.slot(), &mut mail.sides);
-                partition.first_out = partition.first_out.min(arrive);
-                let handle = handle.arriving(arrive);
-                mail.packets.push(CrossingPacket { link, handle, packet });
-            }
-            Err(cause) => self.drop_at_port(now, link, handle, cause, before),
-        }
+        self.apply_outcome(now, (link, before), handle, outcome, events);
     }
 
     /// Sets the next event of a link, and drops packets, according to the result of an enqueue.
@@ -191,31 +248,25 @@ impl Fabric {
     /// Receives packets and promises from another part of the partitioned fabric. The packets are
     /// in flight to this part; promises are announced delivery times of messages.
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
-        let (mut sides, mut sources) = (mail.sides.drain(..), mail.sources.drain(..));
-        for CrossingPacket { link, handle, packet } in mail.packets.drain(..) {
+        let has_dcb = self.has_dcb();
+        let mut sides = mail.sides.drain(..);
+        let mut sources = mail.sources.drain(..);
+        for CrossingPacket { link, handle, packet } in &mail.packets {
             let (first, after) = packet.positions();
             if first != after
                 && let Some(partition) = &mut self.partition
                 && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
                 && watch.comes((first, after))
             {
-                partition.last_bytes[handle.dst().0 as usize] += 1;
-                let down = reverse(self.up[handle.dst().0 as usize]);
-                let port = &mut self.links[down as usize];
-                if port.decides_late() {
-                    let start = port.next_start_after(partition.handed_until);
-                    partition.next_hand_over = partition.next_hand_over.min(start);
-                    partition.checks.push((down, packet.dst_endpoint));
-                } else {
-                    port.leave_to_fabric(true);
-                }
+                self.expect_last_byte(handle.dst(), packet.dst_endpoint);
             }
-            let slot = self.pool.attach(&packet, &mut sides);
-            if let Some(source) = sources.next() {
+            let slot = self.pool.attach(packet, &mut sides);
+            if has_dcb && let Some(source) = sources.next() {
                 self.pool.set_source(slot, source);
             }
-            self.arrives_from_elsewhere(link, handle.in_slot(slot), events);
+            self.arrives_from_elsewhere(*link, handle.in_slot(slot), has_dcb, events);
         }
+        mail.packets.clear();
         for Promise { link, at, endpoint, number } in mail.promises.drain(..) {
             let mut packet = Packet::blank(HostId(self.links[link as usize].to));
             packet.notes = Packet::DATAGRAM;
@@ -223,7 +274,7 @@ impl Fabric {
             packet.seq = number;
             let slot = self.pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet).arriving(at);
-            self.arrives_from_elsewhere(link, handle, events);
+            self.arrives_from_elsewhere(link, handle, has_dcb, events);
         }
         for (link, at, frame) in mail.pauses.drain(..) {
             let next = self.links[link as usize].receive_pause_frame(at, frame);
@@ -234,15 +285,41 @@ impl Fabric {
         }
     }
 
+    /// Prepares the port to the host `to` for the last byte of a message to `endpoint`, which has come
+    /// from another part of the partitioned fabric.
+    #[inline(never)]
+    fn expect_last_byte(&mut self, to: HostId, endpoint: EndpointId) {
+        let Some(partition) = &mut self.partition else { return };
+        partition.last_bytes[to.0 as usize] += 1;
+        let down = reverse(self.up[to.0 as usize]);
+        let port = &mut self.links[down as usize];
+        if port.decides_late() {
+            let start = port.next_start_after(partition.handed_until);
+            partition.next_hand_over = partition.next_hand_over.min(start);
+            partition.checks.push((down, endpoint));
+        } else {
+            port.leave_to_fabric(true);
+        }
+    }
+
     /// Adds a packet to the packets in flight on a link whose port belongs to another part of the
     /// partitioned fabric. This part has no ingress buffer that counts the packet.
-    fn arrives_from_elsewhere(&mut self, link: u32, handle: PacketHandle, events: &mut Tournament) {
-        if self.has_dcb() {
+    #[inline(always)]
+    fn arrives_from_elsewhere(
+        &mut self,
+        link: u32,
+        handle: PacketHandle,
+        has_dcb: bool,
+        events: &mut Tournament,
+    ) {
+        if has_dcb {
             let priority = self.pool.get(handle.slot()).dscp() >> 3;
             self.pool.set_ingress_tag(handle.slot(), IngressTag::new(LOCAL_ORIGIN, priority));
         }
-        if let Some(key) = self.links[link as usize].arrives(handle) {
-            events.set(link, key);
+        match self.links[link as usize].arrives(handle) {
+            Some(key) if has_dcb => events.set(link, key),
+            Some(key) => events.set_sooner(link, key),
+            None => {}
         }
     }
 
@@ -410,7 +487,8 @@ impl Fabric {
     ) -> Vec<(Time, u64)> {
         let mut complete = Vec::new();
         let until = self.partition.as_ref().map_or(now, |partition| partition.handed_until);
-        for (at, number, handle) in self.links[link as usize].handed_over((now, until)) {
+        let l = &self.links[link as usize];
+        for (place, handle) in l.handed_over(until) {
             let packet = self.pool.get(handle.slot());
             let (first, after) = packet.positions();
             if packet.dst_endpoint != endpoint || first == after {
@@ -433,7 +511,7 @@ impl Fabric {
                 None => {}
             }
             while ends.get(complete.len()).is_some_and(|&end| next >= end) {
-                complete.push((at, number));
+                complete.push(l.delivery_of(place, now));
             }
             if complete.len() == ends.len() {
                 break;
@@ -460,17 +538,17 @@ impl Fabric {
 
     /// Counts the packets sent by this part of the partitioned fabric that have arrived in other
     /// parts, up to and including the event `last` (key, link).
-    pub fn count_remote(&mut self, last: (Key, u32), order: Order) {
+    pub fn count_elsewhere(&mut self, last: (Key, u32), order: Order) {
         let key = last.0;
-        for (link, l) in (0u32..).zip(&mut self.links) {
+        for (link, l) in (0u32..).zip(&mut self.links).filter(|(_, l)| l.is_partitioned()) {
             let at = Key::new(key.time(), Class::Arrival);
-            l.count_remote(key.time(), order.of((at, link)) <= order.of(last));
+            l.count_elsewhere(key.time(), order.of((at, link)) <= order.of(last));
         }
     }
 
     /// Exchanges the links that part `part` of the partitioned fabric owns with `other`, which is
-    /// that part; a second call exchanges them back. If [`Fabric::expose_all`] was called before,
-    /// the queues of all links are then the queues of a run without parts.
+    /// that part; a second call exchanges them back. Between the calls, the queues of all links are
+    /// those of a run without parts.
     pub fn swap_links(&mut self, other: &mut Fabric, part: u8) {
         let partition = self.partition.as_ref().expect("the fabric has parts");
         for (mine, theirs) in self.links.iter_mut().zip(&mut other.links) {
@@ -478,12 +556,6 @@ impl Fabric {
                 std::mem::swap(mine, theirs);
             }
         }
-    }
-
-    /// Makes the packets of all parts of a partitioned fabric visible at each port (`open` is
-    /// true), or restores the packets of this part alone.
-    pub fn expose_all(&mut self, open: bool) {
-        self.links.iter_mut().for_each(|l| l.expose_all(open));
     }
 
     /// Merges the parts `others` of a partitioned fabric into this part, the first one, at the end

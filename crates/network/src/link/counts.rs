@@ -64,24 +64,17 @@ impl Link {
     #[inline]
     pub(crate) fn held_bytes(&self) -> u64 {
         // A packet has fewer than 2¹⁶ bytes, so that 2¹⁶ packets have fewer than 2³² bytes.
-        if self.on_wire.len() <= 1 << 16 && self.partitioned.is_none() {
+        if self.on_wire.len() <= 1 << 16 {
             return u64::from(self.on_wire.note);
         }
         self.count_held_bytes()
     }
 
-    /// Returns the bytes that [`Link::held_bytes`] returns, from the packets themselves if they are
-    /// many.
+    /// Returns the bytes that [`Link::held_bytes`] returns, from the packets themselves.
     #[cold]
     #[inline(never)]
     fn count_held_bytes(&self) -> u64 {
-        let partitioned = self.partitioned.as_ref().filter(|p| p.own_ring.is_none());
-        let elsewhere = partitioned.map(|p| &p.departed);
-        if self.on_wire.len() + elsewhere.map_or(0, Ring::len) <= 1 << 16 {
-            return u64::from(self.on_wire.note);
-        }
-        let rings = [Some(&self.on_wire), elsewhere];
-        rings.into_iter().flatten().flat_map(Ring::iter).map(|p| p.ip_bytes()).sum()
+        self.on_wire.iter().map(|handle| handle.ip_bytes()).sum()
     }
 
     /// Returns the longest time from the arrival of a packet at the port until its first bit can be

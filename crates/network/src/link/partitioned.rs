@@ -3,9 +3,12 @@
 //! the last byte of a message from another part.
 //!
 //! A packet whose next node is in another part is sent to that part when it is enqueued. This is
-//! possible because the port fixes departures at enqueue, so that the arrival time is known. Until
-//! its transmission starts, the packet still counts in the queue of the sending port. The counters
-//! of this port count the packet when the port is next used after its arrival.
+//! possible because the port fixes departures at enqueue, so that the arrival time is known. A copy
+//! of its handle, marked as *elsewhere*, stays in the ring of the port among the packets that arrive
+//! in this part: it is a part of the queue until its transmission starts, and the counters of the
+//! port need it in the order of arrivals. Only packets that arrive in this part have events. An
+//! event, a decision of the queue discipline, a full ring, and readers of the counters first count
+//! the packets that have arrived elsewhere before.
 //!
 //! A port that decides later, when the transmission of a packet starts (CoDel, several queues,
 //! shared buffers, data-centre bridging), works as in a fabric that is not partitioned. The packet is
@@ -13,11 +16,9 @@
 //! enough: it then still needs the delay of the cable. Its arrival is an event in both parts: in the
 //! other part it arrives, in this part the port only counts it.
 
-use super::{FAST_ENQUEUE, Link, Outcome, PacketHandle, PacketWords};
+use super::{ARRIVES_HERE, FAST_ENQUEUE, Link, Outcome, PARTITIONED, PacketHandle, PacketWords};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
-use crate::queue::Backlog;
-use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 use std::sync::Arc;
@@ -92,33 +93,58 @@ impl Link {
     /// several parts: [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here.
     pub(crate) fn partition(&mut self) {
         assert!(self.fixes_departures(), "only eager ports can be partitioned");
+        assert!(self.kind.jitter == Span::ZERO, "the next node is a switch");
         self.set_path(FAST_ENQUEUE, false);
-        self.acts_before_arrival = true;
+        self.set_path(PARTITIONED, true);
         self.choose_arrival_path();
-        self.partitioned = Some(Box::default());
     }
 
-    /// Removes and returns the packets on the wire whose next node is in another part of the
-    /// partitioned fabric, in order. The port counts them when they have arrived.
+    /// Whether packets of the port may arrive in another part of the partitioned fabric, so that
+    /// [`Fabric`](crate::fabric::Fabric) enqueues them.
+    #[inline]
+    pub(crate) fn is_partitioned(&self) -> bool {
+        self.paths & PARTITIONED != 0
+    }
+
+    /// Marks the packets on the wire whose next node is in another part of the partitioned fabric.
+    /// Returns them in order, and the key of the next event of the link.
     pub(crate) fn split(
         &mut self,
         is_elsewhere: impl Fn(&PacketHandle) -> bool,
-    ) -> Vec<PacketHandle> {
-        let held = self.on_wire.note;
-        let (elsewhere, here): (Vec<_>, Vec<_>) =
-            self.on_wire.iter().copied().partition(is_elsewhere);
-        self.on_wire = here.into_iter().collect();
-        self.on_wire.note = held;
-        if let Some(partitioned) = &mut self.partitioned {
-            elsewhere.iter().for_each(|&handle| partitioned.departed.push(handle));
+    ) -> (Vec<PacketHandle>, Key) {
+        let mut elsewhere = Vec::new();
+        for place in 0..self.on_wire.len() as u32 {
+            self.on_wire.change(place, |handle| {
+                if is_elsewhere(handle) {
+                    elsewhere.push(*handle);
+                    *handle = handle.elsewhere();
+                }
+            });
         }
-        elsewhere
+        self.set_path(ARRIVES_HERE, true);
+        (elsewhere, self.next_arrival_here())
+    }
+
+    /// Returns the key of the next arrival in this part of the partitioned fabric.
+    #[inline(always)]
+    fn next_arrival_here(&mut self) -> Key {
+        let mut next = self.on_wire.first();
+        let mut place = 0;
+        while let Some(handle) = next {
+            if !handle.is_elsewhere() {
+                return Key::new(handle.arrive, Class::Arrival);
+            }
+            place += 1;
+            next = self.on_wire.get(place);
+        }
+        self.paths &= !ARRIVES_HERE;
+        Key::NEVER
     }
 
     /// Makes the port leave all packets to [`Fabric`](crate::fabric::Fabric), which observes them
     /// and calls [`Link::enqueue_left`] (`on` is true), or enqueue packets itself again.
     pub(crate) fn leave_to_fabric(&mut self, on: bool) {
-        debug_assert!(!self.decides_late() && self.partitioned.is_none());
+        debug_assert!(!self.decides_late() && !self.is_partitioned());
         // Arrivals at the far end keep their path: only enqueues differ.
         self.set_path(FAST_ENQUEUE, !on);
     }
@@ -138,10 +164,9 @@ impl Link {
 
     /// Whether a packet of this port arrives at its next node in another part of the partitioned
     /// fabric at the time `now`. Earlier arrivals must have been counted.
-    #[inline]
     pub(crate) fn arrives_elsewhere(&self, now: Time) -> bool {
-        let first = self.partitioned.as_ref().and_then(|d| d.departed.get(0));
-        first.is_some_and(|handle| handle.arrive == now)
+        let first = self.on_wire.get(0);
+        first.is_some_and(|handle| handle.is_elsewhere() && handle.arrive == now)
     }
 
     /// Makes this link the receiving side of a port that another part of the partitioned fabric
@@ -153,140 +178,126 @@ impl Link {
         self.choose_arrival_path();
     }
 
-    /// Enqueues a packet whose next node is in this part of the partitioned fabric. Arrivals in
-    /// other parts must have been counted ([`Link::count_remote`]).
-    #[inline]
-    pub(crate) fn enqueue_local(
-        &mut self,
-        now: Time,
-        handle: PacketHandle,
-        pool: &mut PacketPool,
-    ) -> Outcome {
-        match self.admit(now, &handle, pool) {
-            Some(cause) => Outcome::Dropped(cause),
-            None => self.schedule_departure(now, handle.words()),
-        }
+    /// Whether the next packet needs [`Link::decide_partitioned`] before it is enqueued at a port
+    /// whose packets may arrive in another part: the queue discipline must decide, or packets that
+    /// have arrived elsewhere may fill the ring.
+    #[inline(always)]
+    pub(crate) fn must_decide(&self) -> bool {
+        self.on_wire.len() >= self.kind.admits_below as usize || self.on_wire.is_full()
     }
 
-    /// Enqueues a packet whose next node is in another part of the partitioned fabric. Returns its
-    /// arrival time, or the cause if it is dropped. Arrivals in other parts must have been counted
-    /// ([`Link::count_remote`]).
-    #[inline]
-    pub(crate) fn enqueue_crossing(
+    /// Applies the queue discipline to a packet if it must decide. Returns the cause if the packet is
+    /// dropped. Arrivals in other parts must have been counted ([`Link::count_elsewhere`]).
+    pub(crate) fn decide_partitioned(
         &mut self,
         now: Time,
-        mut handle: PacketHandle,
-        pool: &mut PacketPool,
-    ) -> Result<Time, Cause> {
-        if let Some(cause) = self.admit(now, &handle, pool) {
-            return Err(cause);
-        }
-        let ip_len = u32::from(handle.ip_len());
-        handle.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.kind.delay;
-        self.on_wire.hold(ip_len);
-        if let Some(partitioned) = &mut self.partitioned {
-            partitioned.departed.push(handle);
-        }
-        Ok(handle.arrive)
-    }
-
-    /// Applies the queue discipline to a packet if a decision is necessary. Returns the cause if
-    /// the packet is dropped.
-    #[inline]
-    fn admit(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) -> Option<Cause> {
-        let departed = self.partitioned.as_ref().map_or(0, |d| d.departed.len());
-        let fits = self.on_wire.len() + departed < self.kind.admits_below as usize
-            || self.busy_until <= now;
-        if fits && !self.sees_all {
-            return None;
-        }
-        self.decide_partitioned(now, handle, pool)
-    }
-
-    #[inline(never)]
-    fn decide_partitioned(
-        &mut self,
-        now: Time,
-        handle: &PacketHandle,
+        packet: PacketWords,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let backlog = self.backlog_partitioned(now);
-        self.apply_aqm(now, handle, backlog, self.busy_until, pool)
+        if self.on_wire.len() < self.kind.admits_below as usize {
+            return None;
+        }
+        match self.decide(now, packet, pool) {
+            Some(Outcome::Dropped(cause)) => Some(cause),
+            _ => None,
+        }
     }
 
-    /// Returns the queued packets of this port, including packets whose next node is in another
-    /// part of the partitioned fabric.
-    fn backlog_partitioned(&self, now: Time) -> Backlog {
-        let departed = self.partitioned.as_ref().map(|d| &d.departed);
-        let all = self.on_wire.len() + departed.map_or(0, Ring::len);
-        let mut waiting = Backlog { packets: all, bytes: self.held_bytes() };
-        // Each of the two rings is in order of arrival. Packets whose first bit has left the port
-        // are not counted, as in `Link::waits_in_ring`.
-        let then = now + self.kind.delay;
-        for ring in [Some(&self.on_wire), departed].into_iter().flatten() {
-            for handle in ring.iter() {
-                let way = handle.arrive.since(then);
-                if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len())) {
-                    break;
-                }
-                waiting.packets -= 1;
-                waiting.bytes -= u64::from(handle.ip_len());
-            }
-        }
-        waiting
+    /// Enqueues an admitted packet whose next node is in this part of the partitioned fabric. Returns
+    /// the key of its arrival if this is the next event of the link, otherwise `None`.
+    #[inline(always)]
+    pub(crate) fn append_here(&mut self, now: Time, packet: PacketWords) -> Option<Key> {
+        let arrive = self.append(now, packet);
+        let is_next = self.paths & ARRIVES_HERE == 0;
+        self.paths |= ARRIVES_HERE;
+        is_next.then(|| Key::new(arrive, Class::Arrival))
     }
 
-    /// Puts the packets of all parts of the fabric into `on_wire`, so that the queue of the port
-    /// can be read (`open` is true), or restores the packets of this part alone.
-    pub(crate) fn expose_all(&mut self, open: bool) {
-        let Some(partitioned) = &mut self.partitioned else { return };
-        if !open {
-            self.on_wire = partitioned.own_ring.take().unwrap_or_default();
-            return;
+    /// Enqueues an admitted packet whose next node is in another part of the partitioned fabric.
+    /// Returns its arrival time.
+    #[inline(always)]
+    pub(crate) fn append_elsewhere(&mut self, now: Time, packet: PacketWords) -> Time {
+        self.append(now, packet.elsewhere())
+    }
+
+    /// Fixes the departure of an admitted packet, and appends it to the ring. Returns its arrival
+    /// time at the far end.
+    #[inline(always)]
+    fn append(&mut self, now: Time, packet: PacketWords) -> Time {
+        let ip_bytes = packet.ip_bytes();
+        let depart = self.extend_backlog(now, self.send_time(ip_bytes as u32));
+        let arrive = depart.after(self.kind.delay);
+        self.on_wire.hold(ip_bytes as u32);
+        self.on_wire.push(packet.arriving(arrive));
+        arrive
+    }
+
+    /// Executes the next event of a link whose packets may arrive in another part of the partitioned
+    /// fabric, an arrival in this part. Returns the packet, and the key of the next event. First
+    /// counts the packets that have arrived in other parts before.
+    #[inline(always)]
+    pub(crate) fn arrive_here(&mut self, key: Key) -> (PacketHandle, Key) {
+        let mut handle = self.count_first();
+        while handle.is_elsewhere() {
+            handle = self.count_first();
         }
-        let mut all: Vec<PacketHandle> =
-            self.on_wire.iter().chain(partitioned.departed.iter()).copied().collect();
-        all.sort_by_key(|handle| handle.arrive);
-        let mut ring: Ring<PacketHandle> = all.into_iter().collect();
-        ring.note = self.on_wire.note;
-        partitioned.own_ring = Some(std::mem::replace(&mut self.on_wire, ring));
+        debug_assert!(handle.arrive == key.time());
+        (handle, self.next_arrival_here())
+    }
+
+    /// Removes the first packet from the ring, counts its arrival, and returns it.
+    #[inline(always)]
+    fn count_first(&mut self) -> PacketHandle {
+        let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
+        let ip_len = handle.ip_bytes() as u32;
+        self.on_wire.release(ip_len);
+        self.count_arrival(ip_len);
+        self.fold(Key::new(handle.arrive, Class::Arrival).0, handle.identity());
+        handle
     }
 
     /// Counts the packets that have arrived at their next node in other parts of the partitioned
     /// fabric before `now`; with `at_now`, also packets that arrive at `now`.
-    #[inline]
-    pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
-        while let Some(partitioned) = &mut self.partitioned
-            && let Some(&handle) = partitioned.departed.get(0)
+    pub(crate) fn count_elsewhere(&mut self, now: Time, at_now: bool) {
+        while let Some(handle) = self.on_wire.get(0)
+            && handle.is_elsewhere()
             && (handle.arrive < now || (at_now && handle.arrive == now))
         {
-            partitioned.departed.pop();
-            let ip_len = u32::from(handle.ip_len());
-            self.on_wire.release(ip_len);
-            self.count_arrival(ip_len);
-            self.fold(Key::new(handle.arrive, Class::Arrival).0, handle.identity());
+            self.count_first();
         }
     }
 
     /// Adds a packet that another part of the partitioned fabric has sent on this link. Returns the
     /// event key of its arrival if it is the first packet on the wire, otherwise `None`.
+    #[inline(always)]
     pub(crate) fn arrives(&mut self, handle: PacketHandle) -> Option<Key> {
         let first = self.on_wire.is_empty();
         debug_assert!(
             first || self.on_wire.iter().next_back().is_none_or(|p| p.arrive <= handle.arrive)
         );
-        self.on_wire.hold(handle.ip_len().into());
+        self.on_wire.hold(handle.ip_bytes() as u32);
         self.on_wire.push(handle);
-        first.then(|| self.next_key(Time::ZERO))
+        // Packets arrive without additional random delay, see `Link::only_arrives`.
+        first.then(|| match self.queues.is_some() {
+            true => self.next_key(Time::ZERO),
+            false => Key::new(handle.arrive, Class::Arrival),
+        })
     }
 
-    /// Removes and returns the packets on the wire whose next node is in this part of the
-    /// partitioned fabric.
+    /// Returns the number of packets of this link like [`Link::held`], without those that are in
+    /// another part of the partitioned fabric.
+    pub(crate) fn held_here(&self) -> usize {
+        let elsewhere = self.on_wire.iter().filter(|handle| handle.is_elsewhere());
+        self.held() - elsewhere.count()
+    }
+
+    /// Removes the packets on the wire, and returns those whose next node is in this part of the
+    /// partitioned fabric. The port is then an ordinary port.
     pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
-        self.partitioned = None;
+        self.set_path(PARTITIONED, false);
         let mut ring = std::mem::take(&mut self.on_wire);
         self.on_wire.note = ring.note;
-        std::iter::from_fn(move || ring.pop())
+        std::iter::from_fn(move || ring.pop()).filter(|handle| !handle.is_elsewhere())
     }
 
     /// Appends a packet, which [`Link::take_on_wire`] has removed, to the packets on the wire.
@@ -295,32 +306,41 @@ impl Link {
         self.on_wire.push(handle);
     }
 
-    /// Returns the packets in flight to a host, each with its delivery time and the number of
-    /// packets delivered before. At a port that [decides late](Link::decides_late), these are the
-    /// packets whose transmission has started by `until`. `now` is the time of the last event.
-    pub(crate) fn handed_over(
-        &self,
-        (now, until): (Time, Time),
-    ) -> impl Iterator<Item = (Time, u64, PacketHandle)> {
-        let mut before = now;
+    /// Returns the packets in flight to a host, each with its place in the order of arrival (0: the
+    /// next one). At a port that [decides late](Link::decides_late), these are the packets whose
+    /// transmission has started by `until`.
+    pub(crate) fn handed_over(&self, until: Time) -> impl Iterator<Item = (u32, PacketHandle)> {
+        let decides_late = self.decides_late();
         (0u32..).map_while(move |place| {
-            let handle = match self.decides_late() {
+            let handle = match decides_late {
                 true => self.started_by(until, place)?,
                 false => *self.on_wire.get(place)?,
             };
-            let number = self.counters().packets + u64::from(place);
-            before = self.arrival_of(&handle, number).max(before);
-            Some((before, number, handle))
+            Some((place, handle))
         })
     }
 
-    /// Returns the delivery time of the packet number `number` of this link, ignoring earlier
-    /// packets.
-    fn arrival_of(&self, handle: &PacketHandle, number: u64) -> Time {
-        match self.kind.jitter {
-            Span::ZERO => handle.arrive,
-            _ => self.jittered(handle.arrive, number),
+    /// Returns the delivery time of the packet at position `place` in the order of arrival, which is
+    /// [in flight](Link::handed_over), and the number of packets delivered before. `now` is the time
+    /// of the last event.
+    pub(crate) fn delivery_of(&self, place: u32, now: Time) -> (Time, u64) {
+        let arrived = self.counters().packets;
+        let jitter = self.kind.jitter;
+        let mut at = now;
+        // A packet is not delivered before an earlier one. Packets that arrive too early for this
+        // precede all others, since packets arrive in order.
+        for place in (0..=place).rev() {
+            let handle = self.on_wire.get(place).expect("the packet is in flight");
+            if handle.arrive + jitter < at {
+                break;
+            }
+            let delivered = match jitter {
+                Span::ZERO => handle.arrive,
+                _ => self.jittered(handle.arrive, arrived + u64::from(place)),
+            };
+            at = at.max(delivered);
         }
+        (at, arrived + u64::from(place))
     }
 }
 
@@ -337,6 +357,14 @@ mod tests {
     /// bytes) before each enqueue.
     type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);
 
+    /// Executes the next event of a test port, an arrival. Returns the result of [`Link::arrive`].
+    fn arrive(link: &mut Link, key: Key, pool: &mut PacketPool) -> (PacketHandle, Key) {
+        match link.is_partitioned() {
+            true => link.arrive_here(key),
+            false => link.arrive(key, pool),
+        }
+    }
+
     /// Enqueues packets (time, IP bytes) and runs until the port is empty. The packets selected by
     /// `crosses` arrive in another part of a partitioned fabric; at a port that is not partitioned,
     /// they are left to the fabric.
@@ -345,18 +373,23 @@ mod tests {
         let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());
         for (number, &(at, ip_len)) in offers.iter().enumerate() {
             while next < Key::new(at, Class::Arrival) {
-                let (handle, then) = link.arrive(next, &mut pool);
+                let (handle, then) = arrive(link, next, &mut pool);
                 arrived.push((next.time(), handle.slot()));
                 next = then;
             }
-            link.count_remote(at, false);
-            link.expose_all(true);
             queues.push(link.queue(at));
-            link.expose_all(false);
             let packet = packet(ip_len, 0);
             let slot = pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet);
-            let outcome = match (link.partitioned.is_some(), crosses(number)) {
+            if link.is_partitioned() && link.must_decide() {
+                link.count_elsewhere(at, false);
+                if let Some(cause) = link.decide_partitioned(at, handle.words(), &mut pool) {
+                    link.count_loss(at, &handle, pool.get(slot), cause);
+                    lost.push(slot);
+                    continue;
+                }
+            }
+            let outcome = match (link.is_partitioned(), crosses(number)) {
                 (false, leaves) => {
                     // Packets before the next one also arrive in this state of the port.
                     link.leave_to_fabric(leaves);
@@ -366,14 +399,14 @@ mod tests {
                         false => link.enqueue(at, handle.words(), &mut pool),
                     }
                 }
-                (true, false) => link.enqueue_local(at, handle, &mut pool),
-                (true, true) => match link.enqueue_crossing(at, handle, &mut pool) {
-                    Ok(arrive) => {
-                        arrived.push((arrive, slot));
-                        Outcome::Queued
-                    }
-                    Err(cause) => Outcome::Dropped(cause),
+                (true, false) => match link.append_here(at, handle.words()) {
+                    Some(key) => Outcome::Sooner(key),
+                    None => Outcome::Queued,
                 },
+                (true, true) => {
+                    arrived.push((link.append_elsewhere(at, handle.words()), slot));
+                    Outcome::Queued
+                }
             };
             match outcome {
                 Outcome::Dropped(cause) => {
@@ -385,11 +418,11 @@ mod tests {
             }
         }
         while next != Key::NEVER {
-            let (handle, then) = link.arrive(next, &mut pool);
+            let (handle, then) = arrive(link, next, &mut pool);
             arrived.push((next.time(), handle.slot()));
             next = then;
         }
-        link.count_remote(Time::NEVER, false);
+        link.count_elsewhere(Time::NEVER, false);
         arrived.sort_unstable();
         (arrived, lost, queues)
     }
@@ -441,11 +474,11 @@ mod tests {
         link.partition();
         let (mut pool, packet) = (PacketPool::default(), packet(1_500, 0));
         let handle = PacketHandle::new(pool.insert(&packet), &packet);
-        let arrive = link.enqueue_crossing(Time(7), handle, &mut pool).expect("there is room");
-        link.count_remote(arrive, false);
+        let arrive = link.append_elsewhere(Time(7), handle.words());
+        link.count_elsewhere(arrive, false);
         assert_eq!((link.counters().packets, link.arrives_elsewhere(arrive)), (0, true));
         assert!(!link.arrives_elsewhere(Time(arrive.0 + 1)));
-        link.count_remote(arrive, true);
+        link.count_elsewhere(arrive, true);
         assert_eq!((link.counters().packets, link.held_bytes()), (1, 0));
     }
 }

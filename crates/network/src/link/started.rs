@@ -118,7 +118,7 @@ impl Link {
     #[inline]
     fn enters_fast_path(&mut self, now: Time) -> bool {
         let enters = self.deferred_drops.is_none()
-            && self.partitioned.is_none()
+            && !self.is_partitioned()
             && self.busy_until.since(now) < self.queue.passes_below();
         if enters {
             self.set_path(FAST_ENQUEUE, true);
@@ -163,17 +163,6 @@ impl Link {
     /// Whether departures of the lazy port are not decided yet.
     pub(crate) fn has_open_departures(&self) -> bool {
         self.next_start != Time::NEVER
-    }
-
-    /// Starts the transmissions that are due, or counts the packets that have arrived in other
-    /// parts of a partitioned fabric, before the first packet on the wire arrives.
-    #[inline(always)]
-    pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
-        if self.lazy {
-            self.settle(now, pool);
-        } else {
-            self.count_remote(now, false);
-        }
     }
 
     /// Decides all departures that are due by `now` at a lazy port (departures are decided at

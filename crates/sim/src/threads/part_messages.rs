@@ -14,6 +14,12 @@ pub struct PartMessages {
 }
 
 impl PartMessages {
+    /// Whether a part of the run has messages to the part number `to`.
+    pub fn are_in(from: &World, to: usize) -> bool {
+        let written = from.part_state().written.get(to);
+        !from.partition().out[to].is_empty() || written.is_some_and(|all| !all.is_empty())
+    }
+
     /// Takes the messages of a part of the run to the part number `to`. Those taken before must have
     /// been delivered.
     pub fn take(&mut self, from: &mut World, to: usize) {
@@ -26,6 +32,8 @@ impl PartMessages {
     /// Delivers the messages to a part of the run.
     pub fn deliver(&mut self, to: &mut World) {
         to.receive_written(&mut self.written);
-        to.site.network.fabric.receive(&mut self.mail, &mut to.site.network.sources);
+        if !self.mail.is_empty() {
+            to.site.network.fabric.receive(&mut self.mail, &mut to.site.network.sources);
+        }
     }
 }

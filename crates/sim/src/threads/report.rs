@@ -41,6 +41,7 @@ impl PartReport {
     };
 
     /// Returns the report of a part of a partitioned run, without the times of its next events.
+    #[inline(always)]
     pub fn of(world: &World) -> PartReport {
         let part_state = world.part_state();
         PartReport {
@@ -60,6 +61,7 @@ impl PartReport {
     }
 
     /// Returns the sum of two reports.
+    #[inline(always)]
     pub fn and(self, other: PartReport) -> PartReport {
         PartReport {
             next: self.next.min(other.next),

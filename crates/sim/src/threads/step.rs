@@ -35,11 +35,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         if report.done >= flows {
             return last;
         }
-        let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
-            let first = w.site.network.sources.winner();
-            (w.site.network.sources.order().of(first), place_at_source(w, first.1), part, first)
-        });
-        let (.., part, first) = firsts.min().expect("the run has parts");
+        let (part, first) = first_event(worlds);
         let sample = Key::new(worlds[0].next_sample(), Class::Sample);
         // Transmissions that start without an event follow all events at their time.
         let starts = worlds.iter().map(|w| w.site.network.fabric.next_hand_over()).zip(0..);
@@ -65,6 +61,24 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             one_event(worlds, part, first.1);
         }
     }
+}
+
+/// Returns the number of the part whose next event is the first one of all parts, and this event (key,
+/// source).
+fn first_event(worlds: &mut [&mut World]) -> (usize, (Key, u32)) {
+    let mut first = (0, worlds[0].site.network.sources.winner());
+    for part in 1..worlds.len() {
+        let event = worlds[part].site.network.sources.winner();
+        let place = |part: usize, event: (Key, u32)| {
+            let world = &*worlds[part];
+            (world.site.network.sources.order().of(event), place_at_source(world, event.1))
+        };
+        let (before, other) = (first.1.0, first);
+        if event.0 < before || event.0 == before && place(part, event) < place(other.0, other.1) {
+            first = (part, event);
+        }
+    }
+    first
 }
 
 /// Returns the place of a part's next event, which belongs to the event source `source`, in the
@@ -122,7 +136,10 @@ fn run_event(world: &mut World) {
 fn deliver(worlds: &mut [&mut World], part: usize) {
     worlds[part].partition_mut().first_out = Time::NEVER;
     let mut messages = PartMessages::default();
-    for to in (0..worlds.len()).filter(|&to| to != part) {
+    for to in 0..worlds.len() {
+        if to == part || !PartMessages::are_in(worlds[part], to) {
+            continue;
+        }
         messages.take(worlds[part], to);
         messages.deliver(worlds[to]);
         messages.take(worlds[part], to); // the memory of the empty lists is used again
@@ -134,10 +151,9 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     let rest = worlds.iter().all(|world| world.site.is_idle());
     for world in worlds.iter_mut() {
         let last = (Key::new(now, Class::Sample), 0);
-        world.site.network.fabric.count_remote(last, world.site.network.sources.order());
+        world.site.network.fabric.count_elsewhere(last, world.site.network.sources.order());
         world.site.network.fabric.settle(now);
     }
-    worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(true));
     let (first, others) = worlds.split_first_mut().expect("the run has parts");
     for (other, part) in others.iter_mut().zip(1u8..) {
         first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
@@ -148,7 +164,6 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     for (other, part) in others.iter_mut().zip(1u8..) {
         first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
     }
-    worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(false));
     for part in 0..worlds.len() {
         worlds[part].finish_window(now);
         deliver(worlds, part);

@@ -74,7 +74,9 @@ impl<'a> Exchange<'a> {
         let cut = world.partition_mut();
         next = next.min(std::mem::replace(&mut cut.first_out, Time::NEVER));
         for to in 0..self.parts() {
-            self.messages(parity, me, to).take(world, to);
+            if PartMessages::are_in(world, to) {
+                self.messages(parity, me, to).take(world, to);
+            }
         }
         let bound = if next == Time::NEVER { next } else { next + self.lookahead };
         let mut step = world.next_look_across(bound);
