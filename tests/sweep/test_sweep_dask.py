@@ -24,7 +24,7 @@ from eastwest.errors import InputError
 from eastwest.store import Store
 from eastwest.sweep import State, SweepStoppedError, default_jobs
 from eastwest.sweep import cluster as sweep_cluster
-from eastwest.sweep.cluster import Cluster
+from eastwest.sweep.cluster import Cluster, disconnect
 from eastwest.sweep.remote import plain
 from eastwest.sweep.tables import SweepResult
 from same_runs import compare
@@ -241,6 +241,19 @@ def test_a_scheduler_that_goes_away_stops_the_sweep(tmp_path: Path) -> None:
             ew.sweep(SWEEP, out="out", dask=own.address, progress=kill)
     rest = ew.sweep(SWEEP, out="out", jobs=0)
     assert rest.summary["runs"]["reused"] > 0 and rest.runs.height == RUNS
+
+
+def test_an_error_while_a_client_disconnects_is_ignored() -> None:
+    """Dask raises ``RuntimeError`` if the scheduler ends at this moment."""
+    closed: list[float] = []
+
+    def close(timeout: float) -> None:
+        closed.append(timeout)
+        raise RuntimeError("Cannot change state of expiring Timeout")
+
+    client: Any = SimpleNamespace(close=close)
+    disconnect(client)
+    assert closed == [5]
 
 
 def test_an_address_without_a_scheduler_is_told_soon(monkeypatch: pytest.MonkeyPatch) -> None:

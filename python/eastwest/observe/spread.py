@@ -35,7 +35,7 @@ from eastwest.observe.select import (
     selection,
     varying,
 )
-from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
+from eastwest.sweep.cluster import ask_builds, connected, disconnect, in_plain_words
 from eastwest.units import clean
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def select(
             found = _Spread(client, wanted, progress).selection(parts, target, shares)
         return replace(found, notes=(*parts.notes, *found.notes))
     finally:
-        client.close(timeout=5)
+        disconnect(client)
 
 
 class _Spread:

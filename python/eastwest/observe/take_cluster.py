@@ -21,7 +21,7 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe.gather import Gathering
-from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
+from eastwest.sweep.cluster import ask_builds, connected, disconnect, in_plain_words
 from eastwest.traces.source import Told
 from eastwest.units import clean, size
 
@@ -100,7 +100,7 @@ def read_files(
             if told is not None:
                 told(f"{len(said)} of {len(files)} files", len(said) / len(files))
     finally:
-        client.close(timeout=5)
+        disconnect(client)
     return said
 
 

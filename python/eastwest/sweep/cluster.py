@@ -186,8 +186,7 @@ class Cluster:
         self._given_bytes = 0
         self._mechanisms = ((), ())
         if client is not None:
-            with contextlib.suppress(Exception):
-                client.close(timeout=5)
+            disconnect(client)
         self._interrupts.end()
 
     # Preparation before the first run
@@ -428,6 +427,12 @@ def connected(address: str, name: str) -> Client:
             f"--dask {clean(address, 200)}: {clean(str(error), 300)}; expected the address of a "
             "scheduler, such as tcp://10.0.0.1:8786"
         ) from None
+
+
+def disconnect(client: Client) -> None:
+    """Close a connection to a Dask scheduler; ignore errors, since the scheduler may have ended."""
+    with contextlib.suppress(Exception):
+        client.close(timeout=5)
 
 
 def _check_address(address: str) -> None:
