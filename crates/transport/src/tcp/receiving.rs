@@ -60,6 +60,9 @@ impl Endpoint {
             ctx.sink.notify(self.address.id, Notice::Delivered);
         }
         if self.receiver.next > self.receiver.fin_at {
+            if self.receiver.closes_at_fin {
+                self.close(ctx);
+            }
             self.enter_time_wait_if_finished(ctx.now, ctx.config);
         }
     }
