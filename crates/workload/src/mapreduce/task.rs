@@ -55,8 +55,9 @@ pub struct SplitRead {
     pub avoid: Vec<u32>,
     /// Number of searches that found no replica of the split.
     pub sought: u32,
-    /// Number of unfinished network transfers and datanode disk reads of the split.
-    pub left: u32,
+    /// Whether the split is being read apart from the map function: from another worker, or again
+    /// after a failed read.
+    pub reading: bool,
 }
 
 /// State of a task attempt, from its assignment to its end.

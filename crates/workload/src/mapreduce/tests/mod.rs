@@ -5,6 +5,7 @@ mod clients;
 mod coarse;
 mod conservation;
 mod failures;
+mod messages;
 mod network;
 mod replication;
 mod speculation;
