@@ -183,7 +183,7 @@ impl ApproximateRun for FlowWorld {
             }
             // flow mode does not simulate closing one direction (FIN)
             Action::Shutdown { .. } => {}
-            Action::Close { conn } | Action::CloseFrom { conn, .. } => {
+            Action::Close { conn } => {
                 let client = self.site.transports.tcp.messages.close(workload, conn.0);
                 if self.net.close((client.slot() / 2) as u32) {
                     self.site.transports.tcp.messages.gone(client);

@@ -130,7 +130,6 @@ impl World {
             | Action::Shutdown { conn, .. }
             | Action::Truncate { conn, .. }
             | Action::Close { conn }
-            | Action::CloseFrom { conn, .. }
             | Action::Abort { conn }
             | Action::Ask { conn } => self.transport().messages().find(workload, conn.0).is_none(),
             _ => false,

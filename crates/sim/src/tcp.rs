@@ -387,11 +387,6 @@ impl StreamTransport for Tcp {
         }
     }
 
-    fn close_from(&mut self, network: &mut Network, probes: &mut Probes, end: EndpointId) {
-        self.stack.close_at_fin(end.peer());
-        self.shut_down(network, probes, end);
-    }
-
     fn is_live(&self, end: EndpointId) -> bool {
         self.stack.is_live(end)
     }

@@ -97,12 +97,6 @@ impl World {
                 let client = transport.messages_mut().close(workload, conn.0);
                 transport.close(&mut site.network, &mut site.probes, client);
             }
-            Action::CloseFrom { conn, from } => {
-                let transport = site.transports.of_mut(via);
-                let client = transport.messages_mut().close(workload, conn.0);
-                let end = end_of(client, from);
-                transport.close_from(&mut site.network, &mut site.probes, end);
-            }
             Action::Abort { conn } => {
                 let client = site.transports.of_mut(via).messages_mut().close(workload, conn.0);
                 self.abort(via, client);

@@ -235,7 +235,7 @@ impl Ideal {
                 assert!(self.conns.contains_key(&conn), "{conn:?} is not open");
                 self.shut.push((conn, from));
             }
-            Action::Close { conn } | Action::CloseFrom { conn, .. } => {
+            Action::Close { conn } => {
                 self.shut.retain(|s| s.0 != conn);
                 assert!(self.conns.remove(&conn).is_some(), "{conn:?} was not open");
             }

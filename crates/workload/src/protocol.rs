@@ -168,17 +168,6 @@ pub enum Action {
         /// Identifier of the connection.
         conn: ConnId,
     },
-    /// Close a connection from one side, as a process that closes its socket: the FIN follows the last
-    /// byte that this side has written. The process at the other side reads the end of the stream, and
-    /// closes its side when the FIN arrives. With RoCEv2, in the flow mode and in the link mode, both
-    /// sides close as with [`Action::Close`]. The identifier may be used again at once; later messages
-    /// of the other side are not reported.
-    CloseFrom {
-        /// Identifier of the connection.
-        conn: ConnId,
-        /// Side of the connection that closes first.
-        from: Side,
-    },
     /// Abort a connection: undelivered data is lost. Its identifier may be used again at once.
     Abort {
         /// Identifier of the connection.

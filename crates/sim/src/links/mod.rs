@@ -137,7 +137,7 @@ impl ApproximateRun for LinksWorld {
                 message.payload = payload;
                 (message.tag, message.purpose, message.job) = (tag, purpose, job);
             }
-            Action::Close { .. } | Action::CloseFrom { .. } => {}
+            Action::Close { .. } => {}
             Action::Finished => self.site.drivers.finish(workload),
             other => unreachable!("an open-loop workload does not request {other:?}"),
         }

@@ -83,14 +83,6 @@ pub trait StreamTransport {
     /// Closes a connection after all its messages have been delivered.
     fn close(&mut self, network: &mut Network, probes: &mut Probes, client: EndpointId);
 
-    /// Closes a connection from the end `end`. The application at the other end closes its side when
-    /// the stream of `end` has ended there. For a transport that sends no packet at the end of a
-    /// stream, both ends close after all messages of the connection have been delivered.
-    fn close_from(&mut self, network: &mut Network, probes: &mut Probes, end: EndpointId) {
-        let client = if end.side() == Side::Client { end } else { end.peer() };
-        self.close(network, probes, client);
-    }
-
     /// Whether this endpoint still exists: its connection has neither ended nor been aborted.
     fn is_live(&self, end: EndpointId) -> bool;
 

@@ -51,8 +51,6 @@ pub(super) struct Receiver {
     pub(super) ts_recent_us: u32,
     /// Number of segments received in order since the last ACK was sent.
     pub(super) unacked: u16,
-    /// Whether the application closes its sending side when the other end's FIN arrives.
-    pub(super) closes_at_fin: bool,
 }
 
 impl Receiver {
@@ -68,7 +66,6 @@ impl Receiver {
             ack_at: Time::NEVER,
             ts_recent_us: 0,
             unacked: 0,
-            closes_at_fin: false,
         }
     }
 

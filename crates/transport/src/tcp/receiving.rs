@@ -60,18 +60,8 @@ impl Endpoint {
             ctx.sink.notify(self.address.id, Notice::Delivered);
         }
         if self.receiver.next > self.receiver.fin_at {
-            self.on_end_of_stream(ctx);
+            self.enter_time_wait_if_finished(ctx.now, ctx.config);
         }
-    }
-
-    /// Handles the arrival of everything up to the FIN: the application closes its sending side, if it
-    /// does so at the end of its input.
-    #[inline(never)]
-    fn on_end_of_stream(&mut self, ctx: &mut Context<'_, impl Sink>) {
-        if self.receiver.closes_at_fin {
-            self.close(ctx);
-        }
-        self.enter_time_wait_if_finished(ctx.now, ctx.config);
     }
 
     /// Processes a segment that arrives above a gap, or repeats old bytes.

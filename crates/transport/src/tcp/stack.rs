@@ -275,16 +275,6 @@ impl Stack {
         self.release(id, sink);
     }
 
-    /// The application at endpoint `id` will close its sending side when the peer's FIN arrives, which
-    /// must not have arrived yet.
-    pub fn close_at_fin(&mut self, id: EndpointId) {
-        let e = &mut self.endpoints[id.slot()];
-        if e.address.id == id {
-            debug_assert!(e.receiver.next <= e.receiver.fin_at, "the FIN has arrived");
-            e.receiver.closes_at_fin = true;
-        }
-    }
-
     /// Aborts the connection of endpoint `id` for its application, and sends a reset to its peer.
     /// The application at `id` gets no [`Notice`].
     pub fn reset(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {

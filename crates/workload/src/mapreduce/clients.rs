@@ -10,7 +10,6 @@
 
 use super::config::Clients;
 use super::connections::Use;
-use super::content::{Content, ReadRequest};
 use super::context::Context;
 use super::file::{Owner, Place, Written};
 use super::hdfs::Hdfs;
@@ -21,7 +20,7 @@ use super::timer::Timer;
 use super::work::Work;
 use crate::protocol::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, Locality, Side, TaskKind, TaskRecord, Time};
+use eastwest_types::{ConnId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
 /// State of a running stand-alone HDFS client, which reads and writes files without MapReduce.
@@ -43,6 +42,9 @@ pub struct Client {
     /// Number of failed block reads of the client so far; after each, another replica of the block
     /// is read.
     failures: u32,
+    /// Number of unfinished parts of the block read: network transfer, and disk read at the
+    /// datanode.
+    parts: u32,
     conn: Option<ConnId>,
     /// Random stream that chooses the workers with replicas of each block, and the replica to read.
     blocks: Stream,
@@ -93,6 +95,7 @@ impl StandAlone {
                 block: 0,
                 replicas: Vec::new(),
                 failures: 0,
+                parts: 0,
                 conn: None,
                 blocks,
                 locality: Locality::None,
@@ -136,6 +139,7 @@ impl StandAlone {
     /// Reads the client's present block from its nearest remaining replica. If no replica remains,
     /// the client and its job fail.
     fn read_nearest(&mut self, cx: &mut Context, client: u32) {
+        let disks = cx.config.node.disks.is_some();
         let c = self.clients.get(client);
         if c.replicas.is_empty() {
             self.client_failed(cx, client, "an HDFS client found no replica of a block");
@@ -144,32 +148,52 @@ impl StandAlone {
         let (holder, locality) = cx.racks.nearest_to(c.at.worker, &c.replicas, &mut c.blocks);
         c.locality = farther(c.locality, locality);
         let (bytes, job, host, round) = (c.block, c.job, c.at.host, c.failures);
+        c.parts = 1;
         if locality != Locality::Node {
+            c.parts += u32::from(disks);
             let ends = (host, cx.host(holder));
             let purpose = Use::Read { client, holder };
             let conn = cx.open(purpose, ends);
             self.clients.get(client).conn = Some(conn);
-            let request = ReadRequest { job, bytes, written_offset: None };
-            let length = cx.config.hdfs.read_request_bytes;
-            cx.tell_content((conn, Side::Client), length, Content::Read(request), Some(job));
+            let request = cx.config.hdfs.read_request_bytes;
+            cx.tell(conn, Side::Client, request, 0, Some(job));
         } else {
             cx.read(holder, bytes, Work::ClientRead { client, round });
         }
     }
 
-    /// Handles the end of a client's read of a block: the client continues.
-    pub fn read_ended(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
-        if let Some(conn) = self.clients.get(client).conn.take() {
-            cx.close_from(conn, Side::Client);
+    /// Handles a client's read request at the datanode `holder`, which sends the block and reads it
+    /// from disk at the same time.
+    pub fn send_block(&mut self, cx: &mut Context, (client, holder): (u32, u32), conn: ConnId) {
+        let c = self.clients.get(client);
+        let (job, bytes, round) = (c.job, c.block, c.failures);
+        if cx.config.node.disks.is_some() {
+            cx.read(holder, bytes, Work::ClientRead { client, round });
+        }
+        let framing = cx.config.hdfs.read_framing(bytes);
+        let ends = (conn, Side::Server);
+        cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
+    }
+
+    /// Counts a finished part (transfer or disk read) of a client's read of a block; after the last
+    /// part the client continues.
+    pub fn read_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
+        let c = self.clients.get(client);
+        c.parts -= 1;
+        if c.parts > 0 {
+            return;
+        }
+        if let Some(conn) = c.conn.take() {
+            cx.close(conn);
         }
         self.client_located(cx, hdfs, client);
     }
 
-    /// Handles the end of a client's disk read on its own worker; ignores it if the client has changed
+    /// Handles the end of a datanode's disk read for a client; ignores it if the client has changed
     /// to another replica since then.
     pub fn block_read(&mut self, cx: &mut Context, hdfs: &mut Hdfs, (client, round): (u32, u32)) {
         if self.clients.get(client).failures == round {
-            self.read_ended(cx, hdfs, client);
+            self.read_part(cx, hdfs, client);
         }
     }
 

@@ -89,8 +89,6 @@ pub enum Use {
 /// An open connection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Connection {
-    /// Number of the connection among all that were opened.
-    serial: u64,
     purpose: Use,
     /// Hosts of the client and of the server.
     ends: [HostId; 2],
@@ -103,8 +101,6 @@ struct Connection {
 pub struct Connections {
     table: Vec<Option<Connection>>,
     free: Vec<u32>,
-    /// Number of the next connection among all that are opened.
-    next_serial: u64,
 }
 
 impl Connections {
@@ -124,9 +120,7 @@ impl Connections {
         });
         debug_assert!(self.table[slot as usize].is_none());
         let (ends, in_flight) = ([client, server], Default::default());
-        let serial = self.next_serial;
-        self.next_serial += 1;
-        self.table[slot as usize] = Some(Connection { serial, purpose, ends, in_flight });
+        self.table[slot as usize] = Some(Connection { purpose, ends, in_flight });
         let conn = ConnId(slot);
         out.push(Action::Open { conn, client, server, class, cards: None });
         conn
@@ -141,12 +135,6 @@ impl Connections {
     pub fn close(&mut self, conn: ConnId, out: &mut Vec<Action>) {
         self.remove(conn);
         out.push(Action::Close { conn });
-    }
-
-    /// Closes a connection from the end `from`; the other end closes when the FIN arrives.
-    pub fn close_from(&mut self, conn: ConnId, from: Side, out: &mut Vec<Action>) {
-        self.remove(conn);
-        out.push(Action::CloseFrom { conn, from });
     }
 
     /// Aborts a connection; data in flight is lost.
@@ -189,12 +177,6 @@ impl Connections {
     /// Returns the purpose of a connection, or `None` if it is not open.
     pub fn find(&self, conn: ConnId) -> Option<Use> {
         Some(self.table.get(conn.0 as usize)?.as_ref()?.purpose)
-    }
-
-    /// Returns the number of an open connection among all that were opened, which tells it from later
-    /// connections with the same number in the table; `None` if it is not open.
-    pub fn serial(&self, conn: ConnId) -> Option<u64> {
-        Some(self.table.get(conn.0 as usize)?.as_ref()?.serial)
     }
 
     /// Returns the largest number of connections that were open at one time.

@@ -14,40 +14,6 @@ pub enum Content {
     Heartbeat(Heartbeat),
     /// The master's answer to a heartbeat.
     Answer(Answer),
-    /// Request for a block of a file or for map outputs.
-    Read(ReadRequest),
-    /// Request that begins the write of a block at a datanode.
-    Write(WriteRequest),
-}
-
-/// Request for data that a worker stores: a block of a file (OpReadBlock of Hadoop's
-/// DataTransferProtocol), or map outputs (an HTTP request to the MapOutputServlet or ShuffleHandler).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct ReadRequest {
-    /// Number of the job for which the data is read.
-    pub job: u32,
-    /// Bytes of the requested data.
-    pub bytes: u64,
-    /// Bytes that the server's machine had written to files before the oldest of the requested map
-    /// outputs; `None` for a block. It stands for the names of the outputs, by which a real server
-    /// finds their place on its disks.
-    pub written_offset: Option<u64>,
-}
-
-/// Request that begins the write of a block at a datanode (OpWriteBlock of Hadoop's
-/// DataTransferProtocol).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct WriteRequest {
-    /// Number of the job whose file is written.
-    pub job: u32,
-    /// Number of the writer's pipeline, counted from 0 for the file.
-    pub pipe: u32,
-    /// Bytes that the pipeline will write.
-    pub bytes: u64,
-    /// Number of the worker that receives the request.
-    pub datanode: u32,
-    /// Numbers of the workers behind this one in the pipeline, in order.
-    pub targets: Vec<u32>,
 }
 
 /// Heartbeat of a worker: its state at the departure (Hadoop's TaskTrackerStatus).
@@ -106,23 +72,6 @@ impl Content {
         match self {
             Content::Answer(answer) => answer,
             other => unreachable!("an answer to a heartbeat contains no {other:?}"),
-        }
-    }
-
-    /// Returns the request for a block or for map outputs. Panics if the message is no such request.
-    pub fn read_request(self) -> ReadRequest {
-        match self {
-            Content::Read(request) => request,
-            other => unreachable!("a request for data contains no {other:?}"),
-        }
-    }
-
-    /// Returns the request that begins the write of a block. Panics if the message is no such
-    /// request.
-    pub fn write_request(self) -> WriteRequest {
-        match self {
-            Content::Write(request) => request,
-            other => unreachable!("the first message of a block contains no {other:?}"),
         }
     }
 }

@@ -8,8 +8,6 @@ use super::hardware::Hardware;
 use super::here::Here;
 use super::note::Note;
 use super::racks::Racks;
-use super::response::Response;
-use super::slab::Slab;
 use super::timer::Timer;
 use super::work::{Begun, Step, Work};
 use crate::protocol::Action;
@@ -35,8 +33,6 @@ pub struct Context {
     pub conns: Connections,
     /// Cores, disks and page caches of the machines.
     pub hardware: Hardware,
-    /// Responses of servers whose data is still being read from disk.
-    pub responses: Slab<Response>,
     /// Whether every event so far was one that uses the state of one host only. False after a
     /// failure, and in runs that [`MapReduceConfig::acts_by_messages`] excludes.
     pub by_messages: bool,
@@ -104,13 +100,7 @@ impl Context {
         self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
     }
 
-    /// Closes a connection from the end `from`, at which the present event takes place. The other end
-    /// closes when the FIN arrives.
-    pub fn close_from(&mut self, conn: ConnId, from: Side) {
-        self.conns.close_from(conn, from, &mut self.out);
-    }
-
-    /// Closes a connection at both ends after all data is delivered.
+    /// Closes a connection after all data is delivered.
     pub fn close(&mut self, conn: ConnId) {
         self.conns.close(conn, &mut self.out);
     }
@@ -162,25 +152,22 @@ impl Context {
         &mut self,
         (conn, from): (ConnId, Side),
         (payload, header): (u64, u32),
-        tag: u64,
         purpose: Purpose,
         job: Option<u32>,
     ) {
-        let record = true;
+        let (tag, record) = (0, true);
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
     }
 
     /// Starts work on the cores of a worker's machine. `work`: CPU time at the usual speed; `what`:
     /// the work's purpose, by which its end is handled.
     pub fn compute(&mut self, worker: u32, work: Span, what: Work) {
-        self.here.may_use(self.host(worker));
         self.hardware.compute(self.now, worker, work, what, &mut self.out);
     }
 
     /// Starts a read of `bytes` bytes from the disks of a worker's machine. `what`: purpose of the
     /// read, by which its end is handled.
     pub fn read(&mut self, worker: u32, bytes: u64, what: Work) {
-        self.here.may_use(self.host(worker));
         self.hardware.read(self.now, worker, bytes, what, &mut self.out);
     }
 
@@ -188,14 +175,12 @@ impl Context {
     /// data, so that the writer continues at once; false if the write ends later, with an event for
     /// the purpose `what`.
     pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
-        self.here.may_use(self.host(worker));
         self.hardware.write(self.now, worker, bytes, what, &mut self.out)
     }
 
     /// Starts to store a chunk of a block at a datanode. Returns true if the chunk can be
     /// acknowledged at once; false if the write ends later, with an event for the purpose `what`.
     pub fn store(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
-        self.here.may_use(self.host(worker));
         self.hardware.store(self.now, worker, bytes, what, &mut self.out)
     }
 
@@ -203,7 +188,6 @@ impl Context {
     /// its parts, whose ends are reported with the purpose `what`. A step without any part still
     /// ends by a wake-up.
     pub fn begin_parts(&mut self, worker: u32, step: Step, what: Work) -> Begun {
-        self.here.may_use(self.host(worker));
         let (now, out) = (self.now, &mut self.out);
         if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {
             return Begun { parts: 1, read: (step.read > 0).then_some(read) };
@@ -222,20 +206,6 @@ impl Context {
             parts += 1;
         }
         Begun { parts, read: None }
-    }
-
-    /// Returns the number of bytes that a worker's machine has written to files since the start of
-    /// the run.
-    pub fn written_offset(&self, worker: u32) -> u64 {
-        self.here.may_use(self.host(worker));
-        self.hardware.written_offset(worker)
-    }
-
-    /// Whether data is still in the page cache of a worker's machine; `written_offset` is the
-    /// number of bytes that the machine had written before the data.
-    pub fn in_memory(&self, worker: u32, written_offset: u64) -> bool {
-        self.here.may_use(self.host(worker));
-        self.hardware.in_memory(worker, written_offset)
     }
 
     /// Returns the finished fraction, from 0 to 1, of the running step of a task on a worker.

@@ -233,7 +233,7 @@ impl Control {
             n.hdfs.replicas.keep_file(&mut n.cx, (t.job, t.index), blocks);
         }
         n.tasks.jobs.count_done(&n.cx, &t);
-        let written_offset = n.cx.written_offset(t.worker).saturating_sub(t.bytes_out);
+        let written_offset = n.cx.hardware.written_offset(t.worker).saturating_sub(t.bytes_out);
         n.tasks.jobs.get(t.job).shuffle_local_bytes += t.shuffle_local;
         let took = n.cx.now.since(t.times.assigned);
         let report = Report { written_offset, took, ..t.report() };

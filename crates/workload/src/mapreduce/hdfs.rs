@@ -4,10 +4,11 @@
 //! block form a pipeline, with newly chosen datanodes for every block: the writer sends to the
 //! first remote replica, which sends to the next one, and so on. If the writer's host stores data,
 //! the writer has the first replica itself. The writer sends chunks as they are produced, at most
-//! `write_window` of them unacknowledged (Shvachko et al. 2010, section 3.A; DataStreamer). What the
-//! datanodes of the other replicas do is in [`datanode`]. Each chunk contains the checksums of its
-//! bytes and the headers of its packets. A block is written when every chunk is acknowledged and the
-//! writer's own replica is stored.
+//! `write_window` of them unacknowledged. A replica forwards a chunk when it has received it
+//! completely. It acknowledges a chunk towards the writer when it has stored the chunk and the next
+//! replica has acknowledged it (Shvachko et al. 2010, section 3.A; DataStreamer and BlockReceiver).
+//! Each chunk contains the checksums of its bytes and the headers of its packets. A block is
+//! written when every chunk is acknowledged and the writer's own replica is stored.
 //!
 //! With `setup_bytes` a block begins with a request that opens the connections hop by hop and is
 //! answered in the opposite direction; it ends with an empty packet and its acknowledgement, as in
@@ -15,26 +16,63 @@
 //! block, and at the end. Differences from Hadoop: a chunk larger than a packet delays later
 //! replicas; acknowledgements have one size. Losses of datanodes are handled in [`recovery`].
 
-mod datanode;
-mod packets;
 mod recovery;
 
+use super::config::HdfsConfig;
 use super::connections::Use;
-use super::content::{Content, WriteRequest};
 use super::context::Context;
 use super::file::{Owner, Place, Written};
-use super::here::Here;
 use super::namenode::{Caller, Namenode};
 use super::note::Note;
 use super::replication::Replicas;
 use super::slab::Slab;
 use super::timer::Timer;
 use super::work::Work;
-use datanode::Datanodes;
+use crate::protocol::Action;
 use eastwest_engine::random::Stream;
-use eastwest_types::{ConnId, HostId, Side};
-use packets::{CLOSE, PACKET_HEADER, SETUP, replica_chunk};
+use eastwest_types::{ConnId, HostId, Purpose, Side};
 use serde::{Deserialize, Serialize};
+
+/// Message tag of the request that sets up a pipeline, and of the answer to it.
+const SETUP: u64 = 0;
+/// Message tag of the empty packet that ends a block, and of its acknowledgement.
+const CLOSE: u64 = u64::MAX;
+/// Length of the header of an HDFS data packet in bytes: two lengths and a PacketHeaderProto
+/// (offset, sequence, last, length).
+const PACKET_HEADER: u64 = 31;
+/// Bytes that Hadoop reserves for the largest header of an HDFS data packet (`PKT_MAX_HEADER_LEN`).
+const MOST_HEADER: u64 = 33;
+/// Length of a checksum in bytes (CRC32C).
+const CHECKSUM: u64 = 4;
+/// File bytes in one HDFS data packet of a read (`BlockSender`: 64 KiB).
+const READ_PACKET: u64 = 65_536;
+
+impl HdfsConfig {
+    /// Returns the number of bytes that HDFS adds to `bytes` file bytes: checksums, and headers of
+    /// HDFS's own data packets (not of network packets). Each data packet has `packet` file bytes.
+    fn overhead(&self, bytes: u64, packet: u64) -> u32 {
+        let per = u64::from(self.bytes_per_checksum);
+        if per == 0 {
+            return 0;
+        }
+        let sums = CHECKSUM * bytes.div_ceil(per);
+        u32::try_from(sums + PACKET_HEADER * bytes.div_ceil(packet)).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the number of bytes that HDFS adds to a written chunk of `bytes` file bytes:
+    /// checksums, and the headers of its own data packets.
+    pub fn write_framing(&self, bytes: u64) -> u32 {
+        let per = u64::from(self.bytes_per_checksum);
+        let room = u64::from(self.packet_bytes).saturating_sub(MOST_HEADER);
+        self.overhead(bytes, (room / (per + CHECKSUM)).max(1) * per.max(1))
+    }
+
+    /// Returns the number of bytes that HDFS adds to a read of `bytes` file bytes: checksums, and
+    /// the headers of its own data packets.
+    pub fn read_framing(&self, bytes: u64) -> u32 {
+        self.overhead(bytes, READ_PACKET)
+    }
+}
 
 /// State of an HDFS writer: the event for which it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +99,23 @@ enum State {
     Completing,
 }
 
+/// One hop of a write pipeline: a connection, and the replica at its end.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Hop {
+    conn: ConnId,
+    /// Number of the worker that stores the replica.
+    replica: u32,
+    /// Bytes of the block that have arrived at this replica since the pipeline was set up.
+    arrived: u64,
+    /// Bytes of the block that this replica has stored since the pipeline was set up.
+    stored: u64,
+    /// Bytes of the block that all later replicas of the pipeline have acknowledged; `u64::MAX` at
+    /// the last replica.
+    below: u64,
+    /// Bytes of the block that this replica has acknowledged towards the writer.
+    acknowledged: u64,
+}
+
 /// State of the block of a file that is being written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct OpenBlock {
@@ -77,12 +132,8 @@ struct OpenBlock {
     local: u64,
     /// Workers with replicas of the block, in the order of the pipeline.
     chain: Vec<u32>,
-    /// Connections of the block's pipeline that the writer has opened: the one to the first remote
-    /// replica; in approximate runs those of all hops; none if the writer's own replica is the only
-    /// one.
-    hops: Vec<ConnId>,
-    /// Number of remote replicas that have not stored the block, in approximate runs.
-    unstored: usize,
+    /// Hops of the block's pipeline; empty if the writer's own replica is the only one.
+    hops: Vec<Hop>,
     /// Number of failed attempts to replace a lost datanode of the present pipeline.
     replacements: u32,
     /// Number of unfinished parts of the transfer to a replacement datanode: network, disk read,
@@ -126,6 +177,11 @@ impl Writer {
     fn replica_after(&self, hop: usize) -> usize {
         hop + usize::from(self.at.worker.is_some())
     }
+
+    /// Whether a hop is the last one of the block's pipeline.
+    fn is_last(&self, hop: usize) -> bool {
+        self.replica_after(hop) + 1 == self.block.chain.len()
+    }
 }
 
 /// HDFS, the distributed file system: namenode, replicas of blocks, and files being written.
@@ -136,8 +192,6 @@ pub struct Hdfs {
     /// Table of the replicas of all blocks, and re-replication.
     pub replicas: Replicas,
     writers: Slab<Writer>,
-    /// Blocks of writers at the datanodes that receive them.
-    datanodes: Datanodes,
 }
 
 impl Hdfs {
@@ -147,7 +201,6 @@ impl Hdfs {
             namenode: Namenode::default(),
             replicas: Replicas::new(workers, seed),
             writers: Slab::default(),
-            datanodes: Datanodes::default(),
         }
     }
 
@@ -194,7 +247,7 @@ impl Hdfs {
     /// Hands the next `bytes` produced bytes of a file to its writer, which sends them as far as
     /// its window allows.
     pub fn hand_over(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
-        let w = self.writer(cx.here, writer);
+        let w = self.writers.get(writer);
         w.produced += bytes;
         match w.state {
             State::Idle => self.next_block(cx, writer),
@@ -205,7 +258,7 @@ impl Hdfs {
 
     /// Handles the namenode's answer to a writer, which continues with the next step of its file.
     pub fn writer_answered(&mut self, cx: &mut Context, writer: u32) {
-        let w = self.writer(cx.here, writer);
+        let w = self.writers.get(writer);
         match w.state {
             State::Creating => {
                 w.state = State::Idle;
@@ -236,13 +289,6 @@ impl Hdfs {
         }
     }
 
-    /// Returns the state of a writer on its own host.
-    fn writer(&mut self, here: Here, writer: u32) -> &mut Writer {
-        let w = self.writers.get(writer);
-        here.may_use(w.at.host);
-        w
-    }
-
     /// Whether the writer with this number is still writing a file.
     pub fn writes(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some()
@@ -253,10 +299,10 @@ impl Hdfs {
         self.writers.find(writer).expect("the file is being written").at.host
     }
 
-    /// Returns the number of files that are being written, and of blocks that datanodes are receiving.
+    /// Returns the number of files that are being written.
     #[cfg(test)]
     pub fn count(&self) -> usize {
-        self.writers.count().0 + self.datanodes.count()
+        self.writers.count().0
     }
 
     /// Begins the next block of a file if data for it is produced; completes the file after the
@@ -290,41 +336,52 @@ impl Hdfs {
         }
     }
 
-    /// Opens the connection to the first remote replica of a block and starts to send data, or starts
-    /// the set-up of the pipeline. In approximate runs opens all connections of the pipeline, and
-    /// sends the whole block over each.
+    /// Opens the connections of a block's pipeline and starts to send data, or starts the set-up of
+    /// the pipeline.
     fn open_pipeline(&mut self, cx: &mut Context, writer: u32) {
+        let whole = cx.config.coarse.blocks;
+        let setup = if whole { 0 } else { cx.config.hdfs.setup_bytes };
         let w = self.writers.get(writer);
-        let (first, pipe, job) = (w.replica_after(0), w.pipe, w.job);
-        let remote = w.block.chain.len() - first;
-        w.state = State::Streaming;
-        if cx.config.coarse.blocks {
-            let (bytes, mut from) = (w.block.bytes, w.at.host);
-            w.block.unstored = remote;
-            for hop in 0..remote {
-                let to = cx.host(w.block.chain[first + hop]);
-                let conn = cx.open(Use::Pipeline { writer, hop: hop as u32 }, (from, to));
-                w.block.hops.push(conn);
-                let framing = cx.config.hdfs.write_framing(bytes);
-                cx.out.push(replica_chunk(conn, bytes, framing, job));
-                from = to;
-            }
-        } else if let Some((&datanode, targets)) = w.block.chain[first..].split_first() {
-            let (bytes, targets) = (w.block.bytes - w.block.resumed, targets.to_vec());
-            let ends = (w.at.host, cx.host(datanode));
-            let conn = cx.open(Use::Pipeline { writer, hop: 0 }, ends);
-            w.block.hops.push(conn);
-            // The request travels with the set-up or with the first chunk.
-            let request = WriteRequest { job, pipe, bytes, datanode, targets };
-            cx.conns.put(conn, Side::Client, Content::Write(request));
-            let setup = cx.config.hdfs.setup_bytes;
-            if setup > 0 {
-                w.state = State::SettingUp;
-                cx.tell(conn, Side::Client, setup, SETUP, Some(job));
-                return;
+        let (job, block) = (w.job, w.block.bytes);
+        let hops = w.block.chain.len() - w.replica_after(0);
+        if hops > 0 && setup > 0 {
+            w.state = State::SettingUp;
+            self.set_up_hop(cx, writer);
+            return;
+        }
+        for _ in 0..hops {
+            let conn = self.open_hop(cx, writer);
+            if whole {
+                let framing = cx.config.hdfs.write_framing(block);
+                cx.out.push(replica_chunk(conn, block, framing, job));
             }
         }
+        self.writers.get(writer).state = State::Streaming;
         self.fill_pipeline(cx, writer);
+    }
+
+    /// Opens the connection of the next hop of a block's pipeline.
+    fn open_hop(&mut self, cx: &mut Context, writer: u32) -> ConnId {
+        let w = self.writers.get(writer);
+        let hop = w.block.hops.len();
+        let replica = w.block.chain[w.replica_after(hop)];
+        let below = if w.is_last(hop) { u64::MAX } else { 0 };
+        let from = match w.block.hops.last() {
+            Some(above) => cx.host(above.replica),
+            None => w.at.host,
+        };
+        let ends = (from, cx.host(replica));
+        let purpose = Use::Pipeline { writer, hop: hop as u32 };
+        let conn = cx.open(purpose, ends);
+        w.block.hops.push(Hop { conn, replica, arrived: 0, stored: 0, below, acknowledged: 0 });
+        conn
+    }
+
+    /// Opens the connection of the next hop and sends the set-up request of the pipeline over it.
+    fn set_up_hop(&mut self, cx: &mut Context, writer: u32) {
+        let conn = self.open_hop(cx, writer);
+        let job = self.writers.get(writer).job;
+        cx.tell(conn, Side::Client, cx.config.hdfs.setup_bytes, SETUP, Some(job));
     }
 
     /// Sends data to the pipeline and stores it at the writer's own replica, limited by the window
@@ -334,7 +391,7 @@ impl Hdfs {
         let window = hdfs.write_chunk_bytes.saturating_mul(u64::from(hdfs.write_window));
         let w = self.writers.get(writer);
         let there = w.block.bytes.min(w.produced - w.written);
-        match w.block.hops.first().copied() {
+        match w.block.hops.first().map(|hop| hop.conn) {
             None => w.block.sent = there,
             Some(_) if cx.config.coarse.blocks => w.block.sent = there,
             Some(conn) => loop {
@@ -360,51 +417,96 @@ impl Hdfs {
         self.block_written(cx, writer);
     }
 
-    /// Handles a message from the writer's side at the datanode behind the hop `at` (writer, hop): a
-    /// chunk of `bytes` bytes, or with the values `SETUP` and `CLOSE` of `bytes` the requests that
+    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of the hop `hop`
+    /// of the writer's pipeline. The values `SETUP` and `CLOSE` of `bytes` mean the requests that
     /// begin and end a block.
-    pub fn chunk_arrived(&mut self, cx: &mut Context, at: (u32, u32), conn: ConnId, bytes: u64) {
-        if !cx.config.coarse.blocks {
-            self.datanodes.arrived(cx, at, conn, bytes);
+    pub fn chunk_arrived(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
+        let hdfs = &cx.config.hdfs;
+        let w = self.writers.get(writer);
+        let job = w.job;
+        let last = w.is_last(hop as usize);
+        let Hop { conn, replica, .. } = w.block.hops[hop as usize];
+        if bytes == SETUP || bytes == CLOSE {
+            match (last, bytes) {
+                (true, _) => self.acknowledge(cx, conn, bytes, job),
+                (false, SETUP) => self.set_up_hop(cx, writer),
+                (false, _) => {
+                    let next = w.block.hops[hop as usize + 1].conn;
+                    cx.tell(next, Side::Client, PACKET_HEADER, CLOSE, Some(job));
+                }
+            }
             return;
         }
-        let (writer, hop) = at;
-        let w = self.writers.get(writer);
-        let (pipe, datanode) = (w.pipe, w.block.chain[w.replica_after(hop as usize)]);
-        if cx.store(datanode, bytes, Work::Replica { writer, pipe, hop, bytes }) {
-            self.whole_stored(cx, writer);
+        w.block.hops[hop as usize].arrived += bytes;
+        if !last && !cx.config.coarse.blocks {
+            let next = w.block.hops[hop as usize + 1].conn;
+            cx.out.push(replica_chunk(next, bytes, hdfs.write_framing(bytes), job));
+        }
+        let pipe = w.pipe;
+        let what = Work::Replica { writer, pipe, hop, bytes };
+        if cx.store(replica, bytes, what) {
+            self.chunk_stored(cx, (writer, pipe, hop), bytes);
         }
     }
 
-    /// Handles a chunk after the datanode behind the hop `at` (writer, hop) has stored it. `pipe`:
-    /// number of the writer's pipeline when the write began; chunks of earlier pipelines are ignored.
-    pub fn chunk_stored(&mut self, cx: &mut Context, at: (u32, u32), pipe: u32, bytes: u64) {
-        if !cx.config.coarse.blocks {
-            self.datanodes.stored(cx, at, pipe, bytes);
-        } else if self.writes(at.0) {
-            self.whole_stored(cx, at.0);
-        }
+    fn acknowledge(&self, cx: &mut Context, conn: ConnId, bytes: u64, job: u32) {
+        let ack = cx.config.hdfs.ack_bytes;
+        cx.tell(conn, Side::Server, ack, bytes, Some(job));
     }
 
-    /// Counts a datanode that has stored a whole block, in an approximate run.
-    fn whole_stored(&mut self, cx: &mut Context, writer: u32) {
+    /// Handles a chunk after the replica at the end of a hop has stored it: the chunk can be
+    /// acknowledged. `pipe`: number of the writer's pipeline when the write began; chunks of
+    /// earlier pipelines are ignored.
+    pub fn chunk_stored(
+        &mut self,
+        cx: &mut Context,
+        (writer, pipe, hop): (u32, u32, u32),
+        bytes: u64,
+    ) {
         let w = self.writers.get(writer);
-        w.block.unstored -= 1;
-        if w.block.unstored == 0 {
-            w.block.acknowledged = w.block.bytes;
+        if w.pipe != pipe {
+            return;
         }
-        self.block_written(cx, writer);
+        w.block.hops[hop as usize].stored += bytes;
+        if cx.config.coarse.blocks {
+            w.block.acknowledged = w.block.hops.iter().map(|hop| hop.stored).min().unwrap_or(0);
+            self.block_written(cx, writer);
+            return;
+        }
+        self.pass_acknowledgement(cx, writer, hop);
+    }
+
+    /// Sends an acknowledgement for the bytes that a replica and all later replicas of the pipeline
+    /// have stored.
+    fn pass_acknowledgement(&mut self, cx: &mut Context, writer: u32, hop: u32) {
+        let w = self.writers.get(writer);
+        let job = w.job;
+        let h = &mut w.block.hops[hop as usize];
+        let bytes = h.stored.min(h.below) - h.acknowledged;
+        if bytes > 0 {
+            h.acknowledged += bytes;
+            let conn = h.conn;
+            self.acknowledge(cx, conn, bytes, job);
+        }
     }
 
     /// Handles an acknowledgement of `bytes` bytes over the hop `hop` of the writer's pipeline. The
     /// values `SETUP` and `CLOSE` of `bytes` mean the answers to the requests that begin and end a
     /// block.
     pub fn chunk_acknowledged(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
+        let w = self.writers.get(writer);
+        let job = w.job;
         if hop > 0 {
-            self.datanodes.acknowledged(cx, (writer, hop - 1), bytes);
+            let above = &mut w.block.hops[hop as usize - 1];
+            if bytes == SETUP || bytes == CLOSE {
+                let conn = above.conn;
+                self.acknowledge(cx, conn, bytes, job);
+            } else {
+                above.below += bytes;
+                self.pass_acknowledgement(cx, writer, hop - 1);
+            }
             return;
         }
-        let w = self.writer(cx.here, writer);
         match bytes {
             SETUP => w.state = State::Streaming,
             CLOSE => return self.block_closed(cx, writer),
@@ -416,7 +518,7 @@ impl Hdfs {
     /// Counts `bytes` bytes that the writer's own replica has stored, and ends the block if it is
     /// complete.
     pub fn local_stored(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
-        self.writer(cx.here, writer).block.local += bytes;
+        self.writers.get(writer).block.local += bytes;
         self.block_written(cx, writer);
     }
 
@@ -431,16 +533,16 @@ impl Hdfs {
             return;
         }
         match w.block.hops.first() {
-            Some(&conn) if closes => {
+            Some(hop) if closes => {
                 w.state = State::Closing;
-                let job = Some(w.job);
+                let (conn, job) = (hop.conn, Some(w.job));
                 cx.tell(conn, Side::Client, PACKET_HEADER, CLOSE, job);
             }
             _ => self.block_closed(cx, writer),
         }
     }
 
-    /// Ends a completely written block: closes the writer's connection to it and begins the next block.
+    /// Ends a completely written block: closes its connections and begins the next block.
     fn block_closed(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.written += w.block.bytes;
@@ -456,12 +558,8 @@ impl Hdfs {
             cx.wake(cx.now, Timer::Block(writer));
             return;
         }
-        for conn in std::mem::take(&mut w.block.hops) {
-            if cx.config.coarse.blocks {
-                cx.close(conn);
-            } else {
-                cx.close_from(conn, Side::Client);
-            }
+        for hop in std::mem::take(&mut w.block.hops) {
+            cx.close(hop.conn);
         }
         self.next_block(cx, writer);
     }
@@ -491,7 +589,6 @@ impl Hdfs {
     /// Aborts the write of a file that is not needed any more, with its connections.
     pub fn drop_writer(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.remove(writer);
-        self.datanodes.forget(writer);
         cx.abort_where(|u| is_hop_of(u, writer));
         if let Some(session) = w.session {
             self.namenode.drop_session(cx, session);
@@ -513,5 +610,20 @@ fn is_hop_of(purpose: Use, writer: u32) -> bool {
     match purpose {
         Use::Pipeline { writer: of, .. } | Use::Transfer { writer: of } => of == writer,
         _ => false,
+    }
+}
+
+/// Returns the action that sends a chunk of `bytes` file bytes over a hop of a pipeline; `header`:
+/// bytes of checksums and packet headers that HDFS adds.
+fn replica_chunk(conn: ConnId, bytes: u64, header: u32, job: u32) -> Action {
+    Action::Send {
+        conn,
+        from: Side::Client,
+        payload: bytes,
+        header,
+        tag: bytes,
+        purpose: Purpose::Replica,
+        job: Some(job),
+        record: true,
     }
 }

@@ -17,7 +17,6 @@
 //! nothing more to combine; a combiner takes no time in addition to the sort.
 
 use super::connections::Use;
-use super::content::{Content, ReadRequest};
 use super::context::Context;
 use super::hdfs::Hdfs;
 use super::mapping::{Mapping, buffer};
@@ -29,11 +28,11 @@ use super::task::Stage;
 use super::tasks::Tasks;
 use super::timer::Timer;
 use super::work::{Step, Work};
-use eastwest_types::{Side, Span};
+use eastwest_types::{ConnId, Purpose, Side, Span};
 
 impl Tasks {
     pub fn map_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let (worker, split) = (t.worker, t.bytes_in);
         t.times.input_done = cx.now;
         t.stage = Stage::Locating;
@@ -48,7 +47,7 @@ impl Tasks {
     /// Starts a map's reading and computing, after the namenode has returned the datanodes with its
     /// split.
     pub fn split_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let (job, map, worker, split) = (t.job, t.index, t.worker, t.bytes_in);
         let holder = if split == 0 { Some(worker) } else { self.choose_holder(cx, task) };
         let Some(holder) = holder else {
@@ -65,7 +64,7 @@ impl Tasks {
             return;
         }
         let (output, kept) = (spec.collected_bytes(map), spec.spill_bytes(map));
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         t.bytes_out = kept;
         t.counters.collected = output;
         t.stage = Stage::Mapping(Box::new(Mapping::new(split, (output, kept), local)));
@@ -75,7 +74,7 @@ impl Tasks {
     /// Returns the worker whose replica of the split a map reads: the nearest worker from which no
     /// read has failed; `None` if there is none.
     fn choose_holder(&mut self, cx: &Context, task: u32) -> Option<u32> {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let (job, map, worker) = (t.job, t.index, t.worker);
         let avoid = t.split.avoid.clone();
         let mut stream = cx.stream("replica", job, map);
@@ -86,34 +85,33 @@ impl Tasks {
     }
 
     fn ask_for_split(&mut self, cx: &mut Context, (task, holder): (u32, u32)) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let (job, worker) = (t.job, t.worker);
-        t.split.reading = true;
-        let request = ReadRequest { job, bytes: t.bytes_in, written_offset: None };
+        t.split.left = 1;
         let ends = (cx.host(worker), cx.host(holder));
         let purpose = Use::Split { task, holder };
         let conn = cx.open(purpose, ends);
         if cx.config.coarse.blocks {
-            cx.serve(conn, holder, request);
+            self.send_split(cx, task, holder, conn);
             return;
         }
-        let bytes = u64::from(cx.config.hdfs.read_request_bytes);
-        cx.tell_content((conn, Side::Client), bytes, Content::Read(request), Some(job));
+        let request = u64::from(cx.config.hdfs.read_request_bytes);
+        cx.tell(conn, Side::Client, request, 0, Some(job));
     }
 
     /// Handles the loss of the connection to a datanode: the map reads its split again from another
     /// replica (DFSInputStream's dead nodes).
     pub fn split_lost(&mut self, cx: &mut Context, (task, holder): (u32, u32)) {
-        self.attempt(cx, task).split.avoid.push(holder);
+        self.attempts.get(task).split.avoid.push(holder);
         self.read_elsewhere(cx, task);
     }
 
     fn read_elsewhere(&mut self, cx: &mut Context, task: u32) {
         match self.choose_holder(cx, task) {
-            Some(next) if next == self.attempt(cx, task).worker => {
+            Some(next) if next == self.attempts.get(task).worker => {
                 // the split may have been copied to this worker since the last read
-                let t = self.attempt(cx, task);
-                t.split.reading = true;
+                let t = self.attempts.get(task);
+                t.split.left = 1;
                 let (bytes, round) = (t.bytes_in, t.split.sought);
                 let what = Work::Split { task, holder: next, round };
                 cx.read(next, bytes, what);
@@ -129,7 +127,7 @@ impl Tasks {
     fn seek_later(&mut self, cx: &mut Context, task: u32) {
         let recovery = &cx.config.hdfs.recovery;
         let (most, base) = (recovery.acquire_failures, recovery.retry_window);
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let (job, map, times) = (t.job, t.index, t.split.sought);
         t.split.sought += 1;
         t.split.avoid.clear();
@@ -144,31 +142,48 @@ impl Tasks {
 
     /// Repeats the search for a replica of a map's split after a wait.
     pub fn seek_split(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        match self.attempt(cx, task).stage {
+        match self.attempts.get(task).stage {
             Stage::Locating => self.split_located(cx, hdfs, task),
             _ => self.read_elsewhere(cx, task),
         }
     }
 
-    /// Handles the end of the disk read of a split on the map's own worker; ignores it if the map has
-    /// changed to another replica since then.
+    /// Handles the end of a datanode's disk read for a map; ignores it if the map has changed to
+    /// another replica since then.
     pub fn split_read(
         &mut self,
         cx: &mut Context,
         hdfs: &mut Hdfs,
         (task, holder, round): (u32, u32, u32),
     ) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         if t.split.sought == round && !t.split.avoid.contains(&holder) {
-            self.split_arrived(cx, hdfs, task);
+            self.split_part(cx, hdfs, task);
         }
     }
 
-    /// Handles the end of the read of a split that the function did not read from its own worker: the
-    /// arrival of its last byte, or the end of a disk read.
-    pub fn split_arrived(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        let t = self.attempt(cx, task);
-        t.split.reading = false;
+    /// Handles a map's request for its split at the datanode `holder`, which sends the split and
+    /// reads it from disk at the same time.
+    pub fn send_split(&mut self, cx: &mut Context, task: u32, holder: u32, conn: ConnId) {
+        let t = self.attempts.get(task);
+        let (job, bytes, round) = (t.job, t.bytes_in, t.split.sought);
+        if cx.config.node.disks.is_some() {
+            t.split.left += 1;
+            cx.read(holder, bytes, Work::Split { task, holder, round });
+        }
+        let framing = cx.config.hdfs.read_framing(bytes);
+        let ends = (conn, Side::Server);
+        cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
+    }
+
+    /// Counts a finished part of the read of a remote split: the arrival of its last byte, or the
+    /// datanode's disk read.
+    pub fn split_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
+        let t = self.attempts.get(task);
+        t.split.left -= 1;
+        if t.split.left > 0 {
+            return;
+        }
         t.times.input_done = cx.now;
         match &t.stage {
             Stage::Mapping(m) if m.through => self.map_function_done(cx, task),
@@ -178,8 +193,8 @@ impl Tasks {
         }
     }
 
-    fn mapping(&mut self, cx: &Context, task: u32) -> &mut Mapping {
-        match &mut self.attempt(cx, task).stage {
+    fn mapping(&mut self, task: u32) -> &mut Mapping {
+        match &mut self.attempts.get(task).stage {
             Stage::Mapping(m) => m,
             stage => unreachable!("the map function does not run in {stage:?}"),
         }
@@ -190,7 +205,7 @@ impl Tasks {
     fn next_piece(&mut self, cx: &mut Context, task: u32) {
         let sizes = buffer(&cx.config.sort);
         let rate = cx.config.costs.map_rate;
-        let m = self.mapping(cx, task);
+        let m = self.mapping(task);
         m.to = m.next_stop(sizes);
         let input = if m.output == 0 { m.input } else { m.read_at(m.to) - m.read_at(m.at) };
         let work = if m.input == 0 { m.to - m.at } else { input };
@@ -202,12 +217,12 @@ impl Tasks {
     /// a spill, or ends the function.
     pub fn piece_mapped(&mut self, cx: &mut Context, task: u32) {
         let soft = buffer(&cx.config.sort).0;
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let Stage::Mapping(m) = &mut t.stage else { unreachable!("a piece of a running map") };
         m.at = m.to;
         if m.at == m.output {
             m.through = true;
-            if !t.split.reading {
+            if t.split.left == 0 {
                 self.map_function_done(cx, task);
             }
         } else if m.spilling {
@@ -222,10 +237,10 @@ impl Tasks {
 
     /// Begins to spill `bytes` bytes of the sort buffer to disk.
     fn spill(&mut self, cx: &mut Context, task: u32, bytes: u64) {
-        let worker = self.attempt(cx, task).worker;
-        let written_offset = cx.written_offset(worker);
+        let worker = self.attempts.get(task).worker;
+        let written_offset = cx.hardware.written_offset(worker);
         let sort = cx.config.costs.sort_rate;
-        let m = self.mapping(cx, task);
+        let m = self.mapping(task);
         if m.spilled == 0 {
             m.written_offset = written_offset;
         }
@@ -238,17 +253,17 @@ impl Tasks {
             Some(rate) => Step { cpu: rate.time_for(bytes), ..Step::default() },
             None => Step { write: written, ..Step::default() },
         };
-        let counters = &mut self.attempt(cx, task).counters;
+        let counters = &mut self.attempts.get(task).counters;
         counters.spills += 1;
         counters.file_written += written;
         let parts = self.begin_parts(cx, task, step, Work::Spill(task));
-        self.mapping(cx, task).spill_parts = parts;
+        self.mapping(task).spill_parts = parts;
     }
 
     /// Handles the end of one part (sort, write) of a map's running spill.
     pub fn spill_part(&mut self, cx: &mut Context, task: u32) {
         let soft = buffer(&cx.config.sort).0;
-        let m = self.mapping(cx, task);
+        let m = self.mapping(task);
         m.spill_parts -= 1;
         if m.spill_parts > 0 {
             return;
@@ -257,12 +272,12 @@ impl Tasks {
             m.sorted = true;
             let step = Step { write: m.spill, ..Step::default() };
             let parts = self.begin_parts(cx, task, step, Work::Spill(task));
-            self.mapping(cx, task).spill_parts = parts;
+            self.mapping(task).spill_parts = parts;
             return;
         }
         m.spilling = false;
         if m.through {
-            if !self.attempt(cx, task).split.reading {
+            if self.attempts.get(task).split.left == 0 {
                 self.flush_buffer(cx, task);
             }
         } else if std::mem::take(&mut m.stalled) {
@@ -275,15 +290,15 @@ impl Tasks {
 
     /// Handles the end of the map function: spills the rest of the buffer when no spill is running.
     fn map_function_done(&mut self, cx: &mut Context, task: u32) {
-        self.attempt(cx, task).times.computed = cx.now;
-        if !self.mapping(cx, task).spilling {
+        self.attempts.get(task).times.computed = cx.now;
+        if !self.mapping(task).spilling {
             self.flush_buffer(cx, task);
         }
     }
 
     /// Spills the rest of the sort buffer; if the buffer is empty, merges the spills.
     fn flush_buffer(&mut self, cx: &mut Context, task: u32) {
-        let m = self.mapping(cx, task);
+        let m = self.mapping(task);
         let left = m.output - m.spilled;
         if left > 0 {
             let soft = buffer(&cx.config.sort).0;
@@ -296,11 +311,11 @@ impl Tasks {
     /// Merges the spills of a map into its output; a single spill is already the output.
     fn merge_spills(&mut self, cx: &mut Context, task: u32) {
         let (soft, factor) = (buffer(&cx.config.sort).0, cx.config.sort.factor);
-        let m = self.mapping(cx, task);
+        let m = self.mapping(task);
         let (kept, written_offset) = (m.kept, m.written_offset);
         // Output bytes after a combiner at the end of each spill except the last one.
         let ends: Vec<u64> = (1..m.output.div_ceil(soft)).map(|n| m.kept_at(n * soft)).collect();
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let worker = t.worker;
         t.stage = Stage::MergingSpills;
         let mut step = Step::default();
@@ -311,7 +326,7 @@ impl Tasks {
             let bytes = merge::passes(&mut files, factor) + kept;
             t.counters.file_read += bytes;
             t.counters.file_written += bytes;
-            let cached = cx.in_memory(worker, written_offset);
+            let cached = cx.hardware.in_memory(worker, written_offset);
             let cpu = cx.config.costs.merge_rate.map_or(Span::ZERO, |r| r.time_for(bytes));
             step = Step { cpu, read: if cached { 0 } else { bytes }, write: bytes };
         }

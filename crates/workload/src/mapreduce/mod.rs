@@ -8,7 +8,7 @@
 //!
 //! The model has parts, each with its own state. From the lowest to the highest:
 //! - `context`: settings, racks, connections with the contents of messages (`content`), machines
-//!   (`hardware`), servers of data (`serving`), and the event that is being handled, with its host;
+//!   (`hardware`), and the event that is being handled, with its host;
 //! - `hdfs`: files being written, with `namenode` and `replication`; stand-alone `clients`;
 //! - `tasks`: jobs and running attempts (`map`, `reduce`, `output`; `shuffle` for one reduce);
 //! - `control`: the master, with `scheduler`, `workers`, `yarn` and speculative copies
@@ -54,9 +54,7 @@ mod reduce;
 mod replication;
 mod report;
 mod resource;
-mod response;
 pub mod scheduler;
-mod serving;
 mod shares;
 mod shuffle;
 mod slab;

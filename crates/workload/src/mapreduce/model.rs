@@ -16,8 +16,6 @@ use super::note::Note;
 use super::racks::Racks;
 use super::read_timeouts::ReadTimeouts;
 use super::report::FailureCause;
-use super::serving::MORE;
-use super::slab::Slab;
 use super::tasks::Tasks;
 use super::timer::Timer;
 use super::work::Work;
@@ -54,7 +52,6 @@ impl MapReduce {
             hosts,
             racks,
             conns: Connections::default(),
-            responses: Slab::default(),
             by_messages: config.acts_by_messages(),
             now: Time::ZERO,
             here: Here::Anywhere,
@@ -197,9 +194,11 @@ impl MapReduce {
                 tasks.attempts.find(task).is_none_or(|t| t.fetching.is_none())
             }
             Work::ClientRead { client, .. } => !clients.runs(client),
-            Work::Local { writer, .. } | Work::Transfer { writer, .. } => !hdfs.writes(writer),
+            Work::Local { writer, .. }
+            | Work::Replica { writer, .. }
+            | Work::Transfer { writer, .. } => !hdfs.writes(writer),
             Work::Copy(copy) => !hdfs.replicas.copies(copy),
-            Work::Serve(_) | Work::Replica { .. } | Work::Master(_) | Work::Flush(_) => false,
+            Work::Master(_) | Work::Flush(_) => false,
         }
     }
 
@@ -220,21 +219,20 @@ impl MapReduce {
         match work {
             Work::Step(task) => tasks.part_ended(cx, hdfs, task),
             Work::Read(task) => {
-                tasks.file_read(cx, task);
+                tasks.file_read(cx.now, task);
                 tasks.part_ended(cx, hdfs, task);
             }
             Work::Spill(task) => tasks.spill_part(cx, task),
             Work::MemoryMerge(task) => tasks.memory_merge_part(cx, task),
             Work::DiskMerge(task) => tasks.file_merge_part(cx, task),
             Work::Fetch { task, from, round } => tasks.fetch_work(cx, (task, from, round)),
-            Work::Serve(response) => cx.run_read(response),
             Work::Split { task, holder, round } => {
                 tasks.split_read(cx, hdfs, (task, holder, round));
             }
             Work::ClientRead { client, round } => clients.block_read(cx, hdfs, (client, round)),
             Work::Local { writer, bytes } => hdfs.local_stored(cx, writer, bytes),
             Work::Replica { writer, pipe, hop, bytes } => {
-                hdfs.chunk_stored(cx, (writer, hop), pipe, bytes);
+                hdfs.chunk_stored(cx, (writer, pipe, hop), bytes);
             }
             Work::Transfer { writer, pipe } => hdfs.transfer_part(cx, (writer, pipe)),
             Work::Copy(copy) => hdfs.replicas.copy_part(cx, copy),
@@ -261,22 +259,21 @@ impl MapReduce {
                 let answer = cx.conns.take(conn, from).answer();
                 control.answer_arrived(n, worker, answer);
             }
-            (Use::Split { holder: server, .. }, Side::Client)
-            | (Use::Read { holder: server, .. }, Side::Client)
-            | (Use::Fetch { from: server, .. }, Side::Client) => {
-                let request = cx.conns.take(conn, from).read_request();
-                cx.serve(conn, server, request);
-            }
-            (Use::Split { .. } | Use::Read { .. } | Use::Fetch { .. }, Side::Server)
-                if tag == MORE => {}
+            (Use::Split { task, holder }, Side::Client) => tasks.send_split(cx, task, holder, conn),
             (Use::Split { task, .. }, Side::Server) => {
-                cx.close_from(conn, Side::Client);
-                tasks.split_arrived(cx, hdfs, task);
+                cx.close(conn);
+                tasks.split_part(cx, hdfs, task);
             }
-            (Use::Read { client, .. }, Side::Server) => clients.read_ended(cx, hdfs, client),
+            (Use::Read { client, holder }, Side::Client) => {
+                clients.send_block(cx, (client, holder), conn);
+            }
+            (Use::Read { client, .. }, Side::Server) => clients.read_part(cx, hdfs, client),
+            (Use::Fetch { task, from }, Side::Client) => {
+                tasks.send_outputs(cx, (task, from), conn, tag);
+            }
             (Use::Fetch { task, from }, Side::Server) => tasks.arriving(cx, (task, from)),
             (Use::Pipeline { writer, hop }, Side::Client) => {
-                hdfs.chunk_arrived(cx, (writer, hop), conn, tag);
+                hdfs.chunk_arrived(cx, (writer, hop), tag);
             }
             (Use::Pipeline { writer, hop }, Side::Server) => {
                 hdfs.chunk_acknowledged(cx, (writer, hop), tag);

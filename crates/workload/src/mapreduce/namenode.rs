@@ -144,7 +144,7 @@ impl Namenode {
     /// Closes the session of a client that sends no further requests.
     pub fn bye(&mut self, cx: &mut Context, session: u32) {
         if let Some(conn) = self.sessions.remove(session).conn {
-            cx.close_from(conn, Side::Client);
+            cx.close(conn);
         }
     }
 

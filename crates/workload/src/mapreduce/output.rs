@@ -31,7 +31,7 @@ impl Tasks {
         task: u32,
         local: bool,
     ) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let (map, read) = (t.index, if local { t.bytes_in } else { 0 });
         let work = cx.config.jobs[t.job as usize].map_work(map);
         self.produce(cx, hdfs, task, (work, cx.config.costs.map_rate), read);
@@ -47,7 +47,7 @@ impl Tasks {
         (work, rate): (u64, Rate),
         read: u64,
     ) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         let (job, index, worker) = (t.job, t.index, t.worker);
         let spec = &cx.config.jobs[job as usize];
         let output = spec.written_bytes(index);
@@ -60,19 +60,19 @@ impl Tasks {
             hdfs.open_writer(cx, Owner::Task(task), (job, index), at, (output, replicas))
         });
         let producing = Producing { work, rate, read, output, pieces, done: 0, writer };
-        self.attempt(cx, task).stage = Stage::Producing(Box::new(producing));
+        self.attempts.get(task).stage = Stage::Producing(Box::new(producing));
         self.produce_piece(cx, task);
     }
 
-    fn producing(&mut self, cx: &Context, task: u32) -> &mut Producing {
-        match &mut self.attempt(cx, task).stage {
+    fn producing(&mut self, task: u32) -> &mut Producing {
+        match &mut self.attempts.get(task).stage {
             Stage::Producing(p) => p,
             stage => unreachable!("no output is produced in {stage:?}"),
         }
     }
 
     fn produce_piece(&mut self, cx: &mut Context, task: u32) {
-        let p = self.producing(cx, task);
+        let p = self.producing(task);
         let part = |bytes| share(bytes, p.pieces, p.done);
         let step = Step { cpu: p.rate.time_for(part(p.work)), read: part(p.read), write: 0 };
         self.step(cx, task, step);
@@ -81,10 +81,10 @@ impl Tasks {
     /// Handles the end of a piece of a task's function; its output is written while the next piece
     /// runs. After the last piece, a map waits for the rest of a remote split.
     pub fn piece_produced(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        let p = self.producing(cx, task);
+        let p = self.producing(task);
         p.done += 1;
         if p.done == p.pieces {
-            if !self.attempt(cx, task).split.reading {
+            if self.attempts.get(task).split.left == 0 {
                 self.input_complete(cx, hdfs, task);
             }
             return;
@@ -99,12 +99,12 @@ impl Tasks {
     /// Handles the arrival of the last input byte of a task, or the end of the last piece of its
     /// function. When both have happened, the function ends and the rest of the output is written.
     pub fn input_complete(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        let p = self.producing(cx, task);
+        let p = self.producing(task);
         if p.done < p.pieces {
             return;
         }
         let (bytes, writer) = (p.part_done(), p.writer);
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         t.times.computed = cx.now;
         if t.kind == TaskKind::Map {
             t.times.merged = cx.now;

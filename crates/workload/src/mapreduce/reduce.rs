@@ -14,12 +14,12 @@ use super::report::FailureCause;
 use super::shuffle::Fetching;
 use super::task::Stage;
 use super::tasks::Tasks;
+use eastwest_types::ConnId;
 
 impl Tasks {
     /// Returns the state of a reduce's shuffle, and the state of its job.
-    fn fetching(&mut self, cx: &Context, task: u32) -> (&mut Fetching, &Job) {
+    fn fetching(&mut self, task: u32) -> (&mut Fetching, &Job) {
         let t = self.attempts.get(task);
-        cx.here.may_use(cx.host(t.worker));
         let job = self.jobs.running(t.job);
         (t.fetching.as_mut().expect("the reduce fetches"), job)
     }
@@ -27,7 +27,7 @@ impl Tasks {
     /// Starts the shuffle of a reduce: it begins to fetch the outputs of finished maps.
     pub fn shuffle_start(&mut self, cx: &mut Context, task: u32) {
         self.attempts.get(task).stage = Stage::Shuffling;
-        let (f, job) = self.fetching(cx, task);
+        let (f, job) = self.fetching(task);
         f.begin(cx.now);
         match cx.config.framework {
             Framework::Mr1 => f.fetch_more(cx, job),
@@ -39,7 +39,6 @@ impl Tasks {
     /// finished.
     pub fn maps_known(&mut self, cx: &mut Context, task: u32, known: u32) {
         let t = self.attempts.get(task);
-        cx.here.may_use(cx.host(t.worker));
         // A map that runs again is reported once more, even to a reduce that already has all
         // outputs.
         let Some(f) = t.fetching.as_mut() else { return };
@@ -50,9 +49,21 @@ impl Tasks {
         }
     }
 
+    /// Handles a reduce's fetch request at the worker `from`, which sends the requested map
+    /// outputs.
+    pub fn send_outputs(
+        &mut self,
+        cx: &mut Context,
+        (task, from): (u32, u32),
+        conn: ConnId,
+        written_offset: u64,
+    ) {
+        self.fetching(task).0.send_outputs(cx, from, conn, written_offset);
+    }
+
     /// Handles the arrival of map outputs from the worker `from` at a reduce.
     pub fn arriving(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
-        if self.fetching(cx, task).0.arriving(cx, from) {
+        if self.fetching(task).0.arriving(cx, from) {
             self.fetch_ended(cx, (task, from));
         }
     }
@@ -60,13 +71,13 @@ impl Tasks {
     /// Handles the end of disk work for a reduce's fetch from the worker `from`; `round` is the
     /// number of failed fetches from this worker when the work began.
     pub fn fetch_work(&mut self, cx: &mut Context, (task, from, round): (u32, u32, u32)) {
-        if self.fetching(cx, task).0.work_ended(from, round) {
+        if self.fetching(task).0.work_ended(from, round) {
             self.fetch_ended(cx, (task, from));
         }
     }
 
     fn fetch_ended(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
-        let (f, job) = self.fetching(cx, task);
+        let (f, job) = self.fetching(task);
         if f.fetch_ended(cx, job, from) {
             let t = self.attempts.get(task);
             t.times.input_done = cx.now;
@@ -102,14 +113,14 @@ impl Tasks {
 
     /// Handles the end of one parallel part (CPU, disk) of a reduce's merge from memory to disk.
     pub fn memory_merge_part(&mut self, cx: &mut Context, task: u32) {
-        if self.fetching(cx, task).0.memory_merge_part() {
+        if self.fetching(task).0.memory_merge_part() {
             self.merge_ended(cx, task);
         }
     }
 
     /// Handles the end of one parallel part (CPU, disk) of a reduce's merge of files.
     pub fn file_merge_part(&mut self, cx: &mut Context, task: u32) {
-        if self.fetching(cx, task).0.file_merge_part() {
+        if self.fetching(task).0.file_merge_part() {
             self.merge_ended(cx, task);
         }
     }
@@ -118,7 +129,7 @@ impl Tasks {
         if matches!(self.attempts.get(task).stage, Stage::Merging) {
             self.merge_rest(cx, task);
         } else {
-            let (f, job) = self.fetching(cx, task);
+            let (f, job) = self.fetching(task);
             f.go_on(cx, job);
         }
     }
@@ -126,7 +137,7 @@ impl Tasks {
     /// Starts the final merge of a reduce's input after all outputs have arrived, if no other merge
     /// is running.
     fn merge_rest(&mut self, cx: &mut Context, task: u32) {
-        if let Some(step) = self.fetching(cx, task).0.merge_rest(cx) {
+        if let Some(step) = self.fetching(task).0.merge_rest(cx) {
             self.step(cx, task, step);
         }
     }

@@ -334,7 +334,7 @@ impl Replicas {
         let conn = cx.open(Use::Copy { copy }, ends);
         let hdfs = &cx.config.hdfs;
         let framing = hdfs.read_framing(bytes) + hdfs.setup_bytes;
-        cx.send((conn, Side::Client), (bytes, framing), 0, Purpose::Rereplication, None);
+        cx.send((conn, Side::Client), (bytes, framing), Purpose::Rereplication, None);
         let reads = cx.config.node.disks.is_some();
         if reads {
             cx.read(source, bytes, Work::Copy(copy));

@@ -9,10 +9,9 @@
 //! On Hadoop 1 a reduce learns of finished maps from the responses to its worker's heartbeats, on
 //! YARN from its application master.
 //!
-//! Outputs that have left the page cache of their worker are read from its disks and sent as they are
-//! read ([`super::serving`]). Outputs on the reduce's own worker never use the network, and count as
-//! one of the parallel fetches. Empty partitions are requested like others, and the response is a
-//! header only.
+//! Outputs that have left the page cache of their worker are read from its disks while they are
+//! sent. Outputs on the reduce's own worker never use the network, and count as one of the parallel
+//! fetches. Empty partitions are requested like others, and the response is a header only.
 //!
 //! Differences from Hadoop: a request names only outputs for which there is memory (Hadoop breaks
 //! off a response it has no room for); a serving worker answers any number of reduces at once. The
@@ -26,7 +25,6 @@ mod source;
 pub use parts::part_maps;
 
 use super::connections::Use;
-use super::content::{Content, ReadRequest};
 use super::context::Context;
 use super::counters::Counters;
 use super::job::{Job, Output};
@@ -36,7 +34,7 @@ use super::shares::share;
 use super::timer::Timer;
 use super::work::{Step, Work};
 use eastwest_engine::random::Stream;
-use eastwest_types::{Side, Span, Time};
+use eastwest_types::{ConnId, Purpose, Side, Span, Time};
 use failures::{ABORT, FetchFailures};
 use parts::Parts;
 use serde::{Deserialize, Serialize};
@@ -232,14 +230,13 @@ impl Fetching {
         let ends = (cx.host(worker), cx.host(at));
         let purpose = Use::Fetch { task: self.reduce.task, from };
         let conn = *s.conn.get_or_insert_with(|| cx.open(purpose, ends));
-        let (job, written_offset) = (self.reduce.job, Some(written_offset));
-        let request = ReadRequest { job, bytes: s.bytes, written_offset };
         if self.parts.is_some() {
-            cx.serve(conn, at, request);
+            self.send_outputs(cx, from, conn, written_offset);
             return;
         }
-        let bytes = cx.config.shuffle.fetch_request_bytes;
-        cx.tell_content((conn, Side::Client), bytes, Content::Read(request), Some(job));
+        let request = cx.config.shuffle.fetch_request_bytes;
+        // the tag stands for the names of outputs that a real request contains
+        cx.tell(conn, Side::Client, request, written_offset, Some(self.reduce.job));
     }
 
     /// Returns the worker that sends the outputs of a source: the source itself, or in approximate
@@ -252,15 +249,26 @@ impl Fetching {
         self.sources.entry(from).or_default()
     }
 
-    /// Reads the requested outputs from the disks of the reduce's own worker, which stores them, if
-    /// they have left its page cache.
+    /// Reads the requested outputs from the serving worker's disks if they have left its page
+    /// cache.
     fn read_uncached(&mut self, cx: &mut Context, from: u32, written_offset: u64) {
         let (task, worker) = (self.reduce.task, self.worker_of(from));
         let s = self.source(from);
-        if s.bytes > 0 && !cx.in_memory(worker, written_offset) {
+        if s.bytes > 0 && !cx.hardware.in_memory(worker, written_offset) {
             s.parts += 1;
             cx.read(worker, s.bytes, Work::Fetch { task, from, round: s.failures });
         }
+    }
+
+    /// Handles a reduce's request at the serving worker, which sends the outputs. `written_offset`
+    /// is the number of bytes that the worker's machine had written to files before the oldest of
+    /// these outputs.
+    pub fn send_outputs(&mut self, cx: &mut Context, from: u32, conn: ConnId, written_offset: u64) {
+        self.read_uncached(cx, from, written_offset);
+        let bytes = self.source(from).bytes;
+        let header = cx.config.shuffle.fetch_header_bytes;
+        let job = Some(self.reduce.job);
+        cx.send((conn, Side::Server), (bytes, header), Purpose::Shuffle, job);
     }
 
     /// Handles the arrival of a response at the reduce; outputs too large for memory are written to
@@ -356,8 +364,9 @@ impl Fetching {
     /// to the counters.
     fn merge_step(&mut self, cx: &Context, read: u64, write: u64) -> Step {
         let worker = self.reduce.worker;
-        self.memory.written_offset = self.memory.written_offset.min(cx.written_offset(worker));
-        let from_disk = read > 0 && !cx.in_memory(worker, self.memory.written_offset);
+        self.memory.written_offset =
+            self.memory.written_offset.min(cx.hardware.written_offset(worker));
+        let from_disk = read > 0 && !cx.hardware.in_memory(worker, self.memory.written_offset);
         self.counters.file_read += read;
         self.counters.file_written += write;
         self.counters.spills += u32::from(write > 0);
@@ -389,7 +398,7 @@ impl Fetching {
     pub fn left_on_disk(&self, cx: &Context) -> (u64, bool) {
         let (bytes, written_offset) = self.memory.left();
         let cold = bytes > 0 && written_offset != u64::MAX;
-        (bytes, cold && !cx.in_memory(self.reduce.worker, written_offset))
+        (bytes, cold && !cx.hardware.in_memory(self.reduce.worker, written_offset))
     }
 
     /// Handles the loss of the connection to a worker: the outputs of the failed fetch are
@@ -489,7 +498,7 @@ impl Fetching {
 /// Closes the reduce's connection to a worker, if one is open.
 fn close(cx: &mut Context, s: &mut Source) {
     if let Some(conn) = s.conn.take() {
-        cx.close_from(conn, Side::Client);
+        cx.close(conn);
     }
 }
 

@@ -55,9 +55,8 @@ pub struct SplitRead {
     pub avoid: Vec<u32>,
     /// Number of searches that found no replica of the split.
     pub sought: u32,
-    /// Whether the split is being read apart from the map function: from another worker, or again
-    /// after a failed read.
-    pub reading: bool,
+    /// Number of unfinished network transfers and datanode disk reads of the split.
+    pub left: u32,
 }
 
 /// State of a task attempt, from its assignment to its end.

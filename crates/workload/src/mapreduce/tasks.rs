@@ -12,7 +12,7 @@ use super::slab::Slab;
 use super::task::{Stage, Task};
 use super::timer::Timer;
 use super::work::{Step, Work};
-use eastwest_types::{Span, TaskKind};
+use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
 /// State of all jobs, and of the task attempts that are assigned and not finished.
@@ -35,13 +35,6 @@ impl Tasks {
         self.attempts.iter().filter(|(_, t)| meant(t)).map(|(number, _)| number).collect()
     }
 
-    /// Returns the state of a task attempt on its worker.
-    pub fn attempt(&mut self, cx: &Context, task: u32) -> &mut Task {
-        let t = self.attempts.get(task);
-        cx.here.may_use(cx.host(t.worker));
-        t
-    }
-
     /// Returns the worker that runs a task attempt.
     pub fn worker_of(&self, task: u32) -> u32 {
         self.attempts.find(task).expect("the attempt runs").worker
@@ -50,14 +43,14 @@ impl Tasks {
     /// Starts work of a task in addition to its present step; `what` is the purpose of the work.
     /// Returns the number of its parallel parts; the end of each part is reported.
     pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;
         cx.begin_parts(t.worker, step, what).parts
     }
 
     /// Starts a step of a task; [`Tasks::task_step`] is called when all its parts have ended.
     pub fn step(&mut self, cx: &mut Context, task: u32, step: Step) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;
         let begun = cx.begin_parts(t.worker, step, Work::Step(task));
         t.parts = begun.parts;
@@ -68,7 +61,7 @@ impl Tasks {
 
     /// Counts a finished part of a task's step; after the last part the task continues.
     pub fn part_ended(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         t.parts -= 1;
         if t.parts == 0 {
             self.task_step(cx, hdfs, task);
@@ -79,7 +72,6 @@ impl Tasks {
     pub fn launch(&mut self, cx: &mut Context, task: u32) {
         let (start, jitter) = (cx.config.costs.task_start, cx.config.costs.task_start_jitter);
         let t = self.attempts.get(task);
-        cx.here.may_use(cx.host(t.worker));
         self.jobs.count_launched(t);
         t.stage = Stage::Starting;
         let (job, index, kind) = (t.job, t.index, t.kind);
@@ -95,7 +87,7 @@ impl Tasks {
     /// Continues a task after the end of a step: starts the next step of its stage, or its next
     /// stage.
     pub fn task_step(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
-        let t = self.attempt(cx, task);
+        let t = self.attempts.get(task);
         match &t.stage {
             Stage::Starting => {
                 t.times.started = cx.now;
@@ -119,15 +111,15 @@ impl Tasks {
     }
 
     /// Records that a task has finished a read from its worker's disks.
-    pub fn file_read(&mut self, cx: &Context, task: u32) {
-        self.attempt(cx, task).file_read(cx.now);
+    pub fn file_read(&mut self, now: Time, task: u32) {
+        self.attempts.get(task).file_read(now);
     }
 
     /// Starts the commit of a task whose output is complete; `blocks` lists its blocks if the
     /// output is a file in HDFS.
     pub fn commit(&mut self, cx: &mut Context, task: u32, blocks: Vec<Written>) {
         let wait = cx.config.costs.task_commit;
-        self.attempt(cx, task).stage = Stage::Committing(blocks);
+        self.attempts.get(task).stage = Stage::Committing(blocks);
         if wait == Span::ZERO {
             cx.note(Note::AttemptThrough { task });
         } else {

@@ -19,8 +19,8 @@ pub enum Work {
     MemoryMerge(u32),
     /// Part of the merge of files of the reduce with this number in the table of running tasks.
     DiskMerge(u32),
-    /// Disk work of a reduce for a fetch of map outputs: read if its own worker stores them, or write
-    /// of outputs that are too large for memory.
+    /// Disk work for a fetch of map outputs: read at the worker that stores them, or write at the
+    /// reduce.
     Fetch {
         /// Number of the reduce in the table of running tasks.
         task: u32,
@@ -29,20 +29,16 @@ pub enum Work {
         /// Number of failed fetches of the reduce from this worker when the work began.
         round: u32,
     },
-    /// Disk read of a server for a response; the value is the number of the response in the table of
-    /// responses.
-    Serve(u32),
-    /// Disk read of a map that reads its split from its own worker, after reads from other workers
-    /// have failed.
+    /// Disk read of a datanode for a map on another worker.
     Split {
         /// Number of the map in the table of running tasks.
         task: u32,
-        /// Number of the worker whose datanode reads, which is the map's own worker.
+        /// Number of the worker whose datanode reads.
         holder: u32,
         /// Number of unsuccessful searches of the map for a replica when the read began.
         round: u32,
     },
-    /// Disk read of a stand-alone HDFS client that has a replica of the block on its own worker.
+    /// Disk read of a datanode for a stand-alone HDFS client.
     ClientRead {
         /// Number of the stand-alone HDFS client.
         client: u32,

@@ -361,7 +361,6 @@ impl Workers {
                 Content::Answer(answer) => {
                     self.status(cx, worker).next.launches.splice(0..0, answer.launches);
                 }
-                other => unreachable!("a connection of heartbeats carries no {other:?}"),
             }
         }
         let w = self.tracker(cx, worker);

@@ -46,38 +46,6 @@ fn one_side_closes_then_the_other() {
 }
 
 #[test]
-fn one_side_closes_and_the_other_when_the_fin_arrives() {
-    let mut net = Net::established(settings());
-    net.write(Side::Client, 10);
-    net.run_to(40);
-    net.close_from(Side::Client);
-    net.run_to(5000);
-    assert_dialogue(
-        &net,
-        None,
-        "20 > 1:11 ack 1
-         25 < ack 11
-         40 > FIN 11:12 ack 1
-         45 < ack 12
-         45 < FIN 1:2 ack 12
-         50 > ack 2",
-    );
-    assert_eq!(net.told(Side::Client), [(1055, Notice::Closed)]);
-}
-
-#[test]
-fn the_other_side_closes_when_a_lost_fin_has_been_repeated() {
-    let mut net = Net::established(settings());
-    net.write(Side::Server, 3000);
-    net.run_to(40);
-    net.lose(&[1]);
-    net.close_from(Side::Client);
-    net.run_to(9000);
-    assert!(net.end(Side::Server).is_done() && net.end(Side::Client).is_done());
-    assert_eq!(net.told(Side::Client).iter().filter(|n| n.1 == Notice::Closed).count(), 1);
-}
-
-#[test]
 fn both_close_at_once() {
     let mut net = Net::established(settings());
     net.close(Side::Client);

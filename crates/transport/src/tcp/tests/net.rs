@@ -277,12 +277,6 @@ impl Net {
         self.stack.close(self.wires.now, self.id(side), &mut self.wires);
     }
 
-    /// Closes one side; the other side closes when the FIN arrives.
-    pub fn close_from(&mut self, side: Side) {
-        self.stack.close_at_fin(self.id(side.other()));
-        self.close(side);
-    }
-
     /// Loses the client's packets with these numbers; the next packet has number 1.
     pub fn lose(&mut self, client_packets: &'static [usize]) {
         let before = self.wires.sent[Side::Client as usize];

@@ -14,7 +14,6 @@
 //! datanode; the namenode does not learn of new generations of a block; datanodes that failed a
 //! writer stay excluded until its file is complete (Hadoop: ten minutes).
 
-use super::datanode::Progress;
 use super::{Hdfs, State, Writer, is_hop_of};
 use crate::mapreduce::connections::Use;
 use crate::mapreduce::context::Context;
@@ -31,15 +30,22 @@ impl Writer {
     /// bytes are missing, otherwise the last hop over which acknowledgements are missing. During
     /// set-up it is the newest hop. In other states, and without any sign, it is `seen`, the hop
     /// whose connection was lost.
-    fn broken_hop(&self, seen: usize, hops: &[Progress]) -> usize {
+    fn broken_hop(&self, seen: usize) -> usize {
         if self.state != State::Streaming {
-            return if self.state == State::SettingUp { hops.len() - 1 } else { seen };
+            return if self.state == State::SettingUp { self.block.hops.len() - 1 } else { seen };
         }
-        let missing = hops.windows(2).position(|two| two[1].arrived < two[0].arrived);
+        let missing = self.block.hops.windows(2).position(|two| two[1].arrived < two[0].arrived);
+        let first = self
+            .block
+            .hops
+            .first()
+            .is_some_and(|hop| hop.arrived < self.block.sent - self.block.resumed);
         match missing {
-            _ if hops[0].arrived < self.block.sent - self.block.resumed => 0,
+            _ if first => 0,
             Some(above) => above + 1,
-            None => hops.iter().rposition(|hop| hop.acknowledged < hop.arrived).unwrap_or(seen),
+            None => {
+                self.block.hops.iter().rposition(|h| h.acknowledged < h.arrived).unwrap_or(seen)
+            }
         }
     }
 }
@@ -50,9 +56,7 @@ impl Hdfs {
     pub fn hop_lost(&mut self, cx: &mut Context, (writer, hop): (u32, u32)) {
         let policy = cx.config.hdfs.recovery.replace;
         let w = self.writers.get(writer);
-        let broken = w.broken_hop(hop as usize, &self.datanodes.progress(writer));
-        let bad = w.block.chain[w.replica_after(broken)];
-        self.datanodes.forget(writer);
+        let bad = w.block.hops[w.broken_hop(hop as usize)].replica;
         let fresh = w.state == State::SettingUp && w.block.resumed == 0;
         w.pipe += 1;
         w.block.hops.clear();
@@ -126,7 +130,7 @@ impl Hdfs {
         let conn = cx.open(Use::Transfer { writer }, ends);
         let framing = cx.config.hdfs.read_framing(bytes) + cx.config.hdfs.setup_bytes;
         let ends = (conn, Side::Client);
-        cx.send(ends, (bytes, framing), 0, Purpose::Rereplication, Some(job));
+        cx.send(ends, (bytes, framing), Purpose::Rereplication, Some(job));
         if reads {
             cx.read(source, bytes, Work::Transfer { writer, pipe });
         }

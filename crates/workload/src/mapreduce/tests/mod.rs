@@ -5,7 +5,6 @@ mod clients;
 mod coarse;
 mod conservation;
 mod failures;
-mod messages;
 mod network;
 mod replication;
 mod speculation;

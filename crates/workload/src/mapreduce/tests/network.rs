@@ -2,7 +2,6 @@
 //! latency, and messages arrive in order. The network checks that the model keeps the rules of the
 //! interface.
 
-use crate::mapreduce::serving::MORE;
 use crate::mapreduce::{FailureConfig, MapReduce, MapReduceConfig};
 use crate::protocol::{Action, Cluster, Event};
 use eastwest_types::{
@@ -150,7 +149,7 @@ impl World {
                 self.seen.most_connections = self.seen.most_connections.max(self.conns.len());
             }
             Action::Send { .. } => self.send(action),
-            Action::Close { conn } | Action::CloseFrom { conn, .. } => {
+            Action::Close { conn } => {
                 let pipe = self.conns.remove(&conn.0).expect("only open connections close");
                 let heartbeat = pipe.ends[1] == self.master || !self.outages.is_empty();
                 assert!(heartbeat || pipe.in_flight == 0, "{conn:?} closes with bytes on the way");
@@ -235,11 +234,11 @@ impl World {
     }
 
     /// Counts a message as arrived at the other end of its connection.
-    fn arrived(&mut self, conn: ConnId, from: Side, tag: u64) {
+    fn arrived(&mut self, conn: ConnId, from: Side) {
         let pipe = self.conns.get_mut(&conn.0).expect("closed connections are empty");
         pipe.in_flight -= 1;
         pipe.delivered[usize::from(from == Side::Client)] += 1;
-        if from == Side::Server && pipe.unanswered == 2 && tag != MORE {
+        if from == Side::Server && pipe.unanswered == 2 {
             pipe.unanswered = 0;
             *self.fetches.get_mut(&pipe.ends[0]).expect("it asked") -= 1;
         }
@@ -283,8 +282,8 @@ pub fn run_with(config: &MapReduceConfig, cluster: &Cluster, outages: &[Outage])
         }
         world.now = now;
         assert!(now < Time::ZERO + Span::from_secs(400_000), "it never ends");
-        if let Event::Delivered { conn, from, tag } = event {
-            world.arrived(conn, from, tag);
+        if let Event::Delivered { conn, from, .. } = event {
+            world.arrived(conn, from);
         }
         if let Event::Failed { conn } = event {
             let pipe = world.conns.remove(&conn.0).expect("it was open");
