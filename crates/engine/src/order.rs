@@ -57,6 +57,11 @@ impl Key {
         Time(self.0 >> 3)
     }
 
+    /// Whether the event is a [`Class::Wake`].
+    pub fn is_wake_up(self) -> bool {
+        self.0 & 7 == Class::Wake as u64
+    }
+
     /// Whether the event is a [`Class::Departure`].
     #[inline]
     pub fn is_departure(self) -> bool {

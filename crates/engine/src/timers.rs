@@ -74,17 +74,24 @@ impl Timers {
         self.heap.peek().map(|Reverse((.., token))| *token)
     }
 
-    /// Calls `show` with the token of every wake-up before `time`. The wake-ups stay scheduled.
-    pub fn each_before(&mut self, time: Time, mut show: impl FnMut(u64)) {
-        let mut taken = Vec::new();
-        while let Some(&Reverse(first)) = self.heap.peek()
-            && first.0 < time
-        {
-            show(first.2);
-            self.heap.pop();
-            taken.push(Reverse(first));
+    /// Calls `show` with the token of every wake-up before `time`, in any order.
+    pub fn each_before(&self, time: Time, mut show: impl FnMut(u64)) {
+        fn visit(
+            heap: &[Reverse<(Time, u64, u64)>],
+            place: usize,
+            time: Time,
+            show: &mut impl FnMut(u64),
+        ) {
+            if let Some(&Reverse((at, _, token))) = heap.get(place)
+                && at < time
+            {
+                show(token);
+                // No wake-up of a binary heap is earlier than the one above it.
+                visit(heap, 2 * place + 1, time, show);
+                visit(heap, 2 * place + 2, time, show);
+            }
         }
-        self.heap.extend(taken);
+        visit(self.heap.as_slice(), 0, time, &mut show);
     }
 
     /// Removes the wake-ups for whose tokens `is_kept` returns false.

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Workloads with which a run is partitioned, each as the setting values that all its cases have.
-const WORKLOADS: [(&str, &[(&str, &str)]); 17] = [
+const WORKLOADS: [(&str, &[(&str, &str)]); 22] = [
     ("stride", &[("workload.*.kind", "stride")]),
     ("permutation", &[("workload.*.kind", "permutation")]),
     ("all-to-all", &[("workload.*.kind", "all-to-all")]),
@@ -29,6 +29,11 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 17] = [
     ("background poisson", &[("workload.*.kind", "poisson"), BACKGROUND, STRIDE]),
     ("transactions beside others", &[("workload.*.kind", "poisson"), BACKGROUND, TRANSACTIONS]),
     ("background service", &[("workload.*.kind", "service"), BACKGROUND, STRIDE]),
+    ("jobs", &[("workload.*.kind", "mapreduce")]),
+    ("incast", &[("workload.*.kind", "incast")]),
+    ("applications", &[("workload.*.kind", "key-value")]),
+    ("waiting flows", &[("workload.*.kind", "permutation"), ("workload.*.repeat", GIVEN)]),
+    ("jobs beside others", &[("workload.*.kind", "mapreduce"), ("workload.*.kind", "service")]),
     ("RoCEv2, stride", &[("workload.*.kind", "stride"), ROCE, TOGETHER]),
     ("RoCEv2, permutation", &[("workload.*.kind", "permutation"), ROCE, TOGETHER]),
     ("RoCEv2, all-to-all", &[("workload.*.kind", "all-to-all"), ROCE, TOGETHER]),

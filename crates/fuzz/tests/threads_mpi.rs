@@ -120,7 +120,11 @@ fn scenario(random: &mut Stream, transport: &str, ports: &str, ranks: usize) -> 
              micro_batches = 2\niterations = 4\nflops_per_s = 1e12\nranks_per_host = 1",
             ranks / 4
         ),
-        _ => "kind = 'mpi'\ntrace = 'program.ti'".to_owned(),
+        _ => format!(
+            // ranks of one host send messages to each other: all parts execute all ranks
+            "kind = 'mpi'\ntrace = 'program.ti'\nranks_per_host = {}",
+            1 + random.below(4) / 3
+        ),
     };
     format!(
         "schema = 1\nname = 'mpi'\nseed = {}\n[fabric]\n{fabric}\nhost_rate = '10 Gbit/s'\n\

@@ -120,6 +120,10 @@ pub struct Fabric {
     pub(crate) up: Vec<u32>,
     /// Cards of hosts; `None` if every host has one.
     pub(crate) cards: Option<Box<Cards>>,
+    /// Whether more is done with a packet that a host sends than to enqueue it at the first card:
+    /// hosts have several cards, or parts of a partitioned fabric
+    /// [replicate](Partition::replicates) workloads.
+    pub(crate) observes_cards: bool,
     unsettled: Unsettled,
     /// Energy settings of links, and, in flow-level runs, the time of each link in each energy
     /// state.
@@ -201,6 +205,7 @@ impl Fabric {
         let cards = Cards::new(&graph, config.cards, mix(seed ^ mix(0x6361_7264)));
         let mut fabric = Fabric {
             uniform: cards.is_none() && !matches!(config.topology, Topology::Graph { .. }),
+            observes_cards: cards.is_some(),
             cards: cards.map(Box::new),
             graph,
             links,
@@ -343,9 +348,9 @@ impl Fabric {
         packet: PacketWords,
         events: &mut Tournament,
     ) {
-        let (up, packet) = match self.cards {
-            None => (self.up[from.0 as usize], packet),
-            Some(_) => {
+        let (up, packet) = match self.observes_cards {
+            false => (self.up[from.0 as usize], packet),
+            true => {
                 let mut handle = packet.arriving(Time::NEVER);
                 (self.choose_card(from, &mut handle), handle.words())
             }

@@ -26,7 +26,8 @@ pub struct CrossingPacket {
 }
 
 /// Announcement of the time at which the last byte of a message will reach its receiver. The part
-/// that contains the receiver sends the promise to the part that contains the sender.
+/// that contains the receiver sends the promise to the part that contains the sender, or to all parts
+/// if they [replicate](Partition::replicates) workloads.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Promise {
     /// Number of the link to the receiver.
@@ -45,28 +46,48 @@ pub(crate) struct MessageWatch {
     /// Stream position after the last byte of the message (low 32 bits); 0 if the receiver waits
     /// for no message.
     end: u32,
-    /// Whether a packet with the last byte has come from the part of the sender. From then on the
-    /// port to the receiver leaves its packets to the fabric, which observes them.
+    /// Largest stream position after the payload of a packet that has come (low 32 bits).
+    came_to: u32,
+    /// Whether a packet with the last byte has come from the part of the sender, or the sender in
+    /// this part has sent it. From then on the port to the receiver leaves its packets to the fabric,
+    /// which observes them.
     pub(crate) last_came: bool,
     /// Whether a packet with the last byte has been enqueued at the port to the receiver.
     last_seen: bool,
 }
 
 impl MessageWatch {
-    /// Returns the watch for the byte before stream position `end`, packets with which may have come
-    /// already; `None`: the receiver waits for no message.
-    pub(crate) fn under_way(end: Option<u64>) -> MessageWatch {
-        match end {
-            Some(end) => MessageWatch { end: end as u32, last_came: true, last_seen: true },
+    /// Makes this the watch for the next message, which ends before stream position `end`; `None`: the
+    /// receiver waits for no message.
+    pub(crate) fn go_on(&mut self, end: Option<u64>) {
+        *self = match end {
+            Some(end) => {
+                let end = end as u32;
+                let came = self.came_to.wrapping_sub(end) as i32 >= 0;
+                MessageWatch { end, last_came: came, last_seen: came, ..*self }
+            }
             None => MessageWatch::default(),
         }
     }
 
-    /// Records a packet of the stream that comes from the part of the sender; `payload` are the
-    /// stream positions of its first byte and after its last byte (low 32 bits). Returns whether it
-    /// is the first one with the last byte of the message.
+    /// Makes this the watch for the byte before stream position `end`. Packets may have come with any
+    /// byte before the position `last`.
+    pub(crate) fn under_way(&mut self, end: u64, last: u64) {
+        self.came_to = last as u32;
+        self.go_on(Some(end));
+    }
+
+    /// Records a packet of the stream that comes from the part of the sender, or that its sender in
+    /// this part sends; `payload` are the stream positions of its first byte and after its last byte
+    /// (low 32 bits). Returns whether it is the first one with the last byte of the message.
     pub(crate) fn comes(&mut self, payload: (u32, u32)) -> bool {
-        let is_first = self.waits() && !self.last_came && self.ends_in(payload);
+        if !self.waits() {
+            return false;
+        }
+        if payload.1.wrapping_sub(self.came_to) as i32 > 0 {
+            self.came_to = payload.1;
+        }
+        let is_first = !self.last_came && self.ends_in(payload);
         self.last_came |= is_first;
         is_first
     }
@@ -106,6 +127,9 @@ pub struct Mail {
     /// PAUSE frames in flight to the other part: link, time at which the frame takes effect, and
     /// content.
     pub(crate) pauses: Vec<(u32, Time, PauseFrame)>,
+    /// Endpoints of the sending part that have entered TIME-WAIT, with its end; only if the parts
+    /// [replicate](Partition::replicates) workloads.
+    pub waits: Vec<(EndpointId, Time)>,
     /// Events in which the sending part has refreshed the pauses of an ingress buffer: link, whose
     /// port belongs to the receiving part, and time.
     pub(crate) refreshes: Vec<(u32, Time)>,
@@ -117,6 +141,7 @@ impl Mail {
         // SACK blocks and sources belong to packets.
         self.packets.is_empty()
             && self.promises.is_empty()
+            && self.waits.is_empty()
             && self.pauses.is_empty()
             && self.refreshes.is_empty()
     }
@@ -139,6 +164,9 @@ pub(crate) struct LatePort {
 pub struct Partition {
     /// Number of this part of the partitioned fabric, counted from 0.
     pub part: u8,
+    /// Whether all parts execute all events of all workloads, so that each part needs the arrivals
+    /// of all messages in advance.
+    pub replicates: bool,
     /// Number of the part to which each node belongs, by node; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
@@ -199,6 +227,7 @@ impl Partition {
     pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Partition {
         Partition {
             part,
+            replicates: false,
             last_bytes: vec![0; part_of.len()],
             part_of,
             watches: Vec::new(),
@@ -301,22 +330,76 @@ impl Partition {
         if self.watches[slot].waits() {
             return;
         }
-        self.watches[slot] = MessageWatch { end: end as u32, last_came: false, last_seen: false };
+        self.watches[slot] = MessageWatch { end: end as u32, ..MessageWatch::default() };
     }
 
     /// Queues a promise (announced delivery) for the part of the fabric that contains the sender of
-    /// the message.
+    /// the message; if the parts [replicate](Partition::replicates) workloads, for all other parts.
     pub fn promise(&mut self, sender: HostId, promise: Promise) {
-        let part = self.part_of(sender);
         self.first_out = self.first_out.min(promise.at);
-        self.out[part].promises.push(promise);
+        if !self.replicates {
+            let part = self.part_of(sender);
+            return self.out[part].promises.push(promise);
+        }
+        self.for_others().for_each(|mail| mail.promises.push(promise));
+    }
+
+    /// Tells the other parts that an endpoint of this part ends its TIME-WAIT at the time `until`, if
+    /// the parts [replicate](Partition::replicates) workloads.
+    pub fn waits(&mut self, endpoint: EndpointId, until: Time) {
+        if self.replicates {
+            self.for_others().for_each(|mail| mail.waits.push((endpoint, until)));
+        }
+    }
+
+    /// Yields the data that is sent to each other part.
+    fn for_others(&mut self) -> impl Iterator<Item = &mut Mail> {
+        let part = usize::from(self.part);
+        self.out.iter_mut().enumerate().filter(move |(to, _)| *to != part).map(|(_, mail)| mail)
     }
 }
 
 /// Returns the position of an event among the events of one link at one time. Events are ordered by
 /// `number`, the packets that the link has delivered before, then by `step`. Step 0 is the
-/// processing of the packet by the receiver; higher steps are reactions of the two ends to a
-/// complete message, the client first.
+/// processing of the packet by the receiver; higher steps, below 2³², are reactions to a complete
+/// message: of the two ends, the client first, or of replicated workloads, action by action.
 pub fn within_link(number: u64, step: u64) -> u64 {
-    (number & u64::from(u32::MAX)) << 2 | step
+    number << 32 | step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_knows_whether_the_last_byte_of_the_next_message_has_come() {
+        let mut watch = MessageWatch { end: 1_001, ..MessageWatch::default() };
+        assert!(!watch.comes((1, 501)));
+        assert!(watch.comes((501, 1_501)), "it has the byte before 1,001");
+        assert!(!watch.comes((801, 1_001)), "it is a repetition");
+        watch.go_on(Some(1_501));
+        assert!(watch.last_came, "the second packet had its last byte");
+        watch.go_on(Some(2_001));
+        assert!(!watch.last_came);
+        assert!(watch.comes((1_501, 2_001)));
+        watch.go_on(None);
+        assert!(!watch.waits() && !watch.comes((2_001, 2_501)));
+        // Messages may be in flight when the watch begins.
+        watch.under_way(1_000, 3_000);
+        assert!(watch.last_came);
+        watch.go_on(Some(3_000));
+        assert!(watch.last_came);
+        watch.go_on(Some(3_001));
+        assert!(!watch.last_came);
+    }
+
+    #[test]
+    fn stream_positions_of_a_watch_wrap_around() {
+        let near = u64::from(u32::MAX) - 100;
+        let mut watch = MessageWatch { end: near as u32, ..MessageWatch::default() };
+        watch.under_way(near, near);
+        watch.go_on(Some(near + 500));
+        assert!(!watch.last_came);
+        assert!(watch.comes(((near + 300) as u32, (near + 500) as u32)));
+    }
 }

@@ -77,13 +77,18 @@ impl World {
         *transports.of_mut(via).messages_mut() = messages;
         for receiver in self.transport().messages().receivers() {
             let (here, there) = self.transport().hosts(receiver);
-            if let Some(end) = self.transport().messages().next_end(receiver)
+            let last = self.transport().messages().ends(receiver).last();
+            if let Some((end, last)) = self.transport().messages().next_end(receiver).zip(last)
                 && self.site.network.owns(here)
                 && !self.site.network.owns(there)
             {
                 let first = self.transport_in_part().arrived(receiver).first;
                 let down = self.down_to(receiver);
-                self.site.network.fabric.watch_under_way(down, receiver, first + end);
+                self.site.network.fabric.watch_under_way(
+                    down,
+                    receiver,
+                    (first + end, first + last),
+                );
             }
         }
     }
@@ -91,6 +96,9 @@ impl World {
     /// Announces a message that an own endpoint has just written to the part of its receiver.
     pub(crate) fn announce(&mut self, workload: u16, sender: EndpointId, message: Message) {
         let (here, there) = self.transport().hosts(sender);
+        if self.replicates() {
+            return; // all parts know all messages
+        }
         let of = &self.site.drivers.of(workload).workload;
         let is_known = self.site.network.owns(there) || !self.site.network.owns(here);
         if is_known || !of.acts_only_at_own_hosts() {
@@ -133,11 +141,13 @@ impl World {
         others: &mut [World],
     ) -> Result<(), &'static str> {
         part_state.reports.sort_by_key(|report| report.0);
+        let replicates = self.replicates();
         let records = &mut self.site.probes.records;
         for (number, driver) in self.site.drivers.all.iter_mut().enumerate() {
             let others =
                 others.iter_mut().map(|other| &mut other.site.drivers.all[number].workload);
             match &mut driver.workload {
+                _ if replicates => {} // all copies are equal
                 Workload::Mpi(mpi) => {
                     let is_through = mpi.end_parts(others.filter_map(|workload| workload.mpi()));
                     if !is_through {
@@ -159,7 +169,10 @@ impl World {
             }
         }
         let drivers = self.site.drivers.all.iter_mut();
-        let slots = drivers.map(|driver| driver.workload.mpi_mut().map(Mpi::united_slots));
+        let slots = drivers.map(|driver| {
+            let mpi = driver.workload.mpi_mut().filter(|_| !replicates);
+            mpi.map(Mpi::united_slots)
+        });
         let mut slots: Vec<_> = slots.collect();
         let mut united = Vec::new();
         for (place, workload, report) in part_state.reports.drain(..) {

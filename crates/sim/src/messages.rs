@@ -231,10 +231,14 @@ impl Messages {
         }
     }
 
+    /// Yields the clients' endpoints of all connections that workloads have not closed.
+    pub fn clients(&self) -> impl Iterator<Item = EndpointId> + '_ {
+        self.names.iter().flatten().copied().flatten()
+    }
+
     /// Returns the receivers of undelivered messages.
     pub fn receivers(&self) -> Vec<EndpointId> {
-        let open = self.names.iter().flatten().copied().flatten();
-        let ends = open.flat_map(|client| [client, client.peer()]);
+        let ends = self.clients().flat_map(|client| [client, client.peer()]);
         ends.filter(|&end| self.next_end(end).is_some()).collect()
     }
 

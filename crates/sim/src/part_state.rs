@@ -12,7 +12,7 @@ use eastwest_types::{EndpointId, Time};
 use eastwest_workload::Action;
 use eastwest_workload::mpi::Envelope;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// State of one part of a partitioned run (one run on several threads), in addition to its network
 /// and transports.
@@ -72,6 +72,15 @@ pub struct PartState {
     pub iterations: u64,
     /// Number of these reports that were not kept because the limit was reached.
     pub rows_left_out: u64,
+    /// Number of actions of replicated workloads at one simulated time, and this time.
+    pub actions: (u32, Time),
+    /// Times of wake-ups at which a replicated workload asks for received bytes, which one thread
+    /// executes for all parts.
+    pub asks: BTreeSet<Time>,
+    /// Timers that end the TIME-WAIT of endpoints of other parts: expiry, and number of the timer.
+    pub waits_elsewhere: BTreeSet<(Time, u64)>,
+    /// Event (key, source) that has ended the run, if the parts replicate workloads.
+    pub ended: Option<(Key, u32)>,
     /// Simulated time at which a connection was last opened; `None` before the first one.
     pub last_open: Option<Time>,
     /// Lower bound of the simulated time at which the first connection ended; `None` if none has
@@ -144,6 +153,12 @@ pub enum Report {
 }
 
 impl PartState {
+    /// Returns the current event (key, source), in which reports are made.
+    pub fn event(&self) -> (Key, u32) {
+        let (key, rank_and_source) = self.place.event.0;
+        (key, rank_and_source as u32)
+    }
+
     /// Sets the event in which the next reports are made.
     pub fn begin_reports(&mut self, event: EventOrder, is_copy: bool) {
         let is_same = self.place.event == event;

@@ -16,6 +16,11 @@
 //!   is known in advance: a window ends at this time, and one thread executes the event with access
 //!   to all parts ([`crate::threads`]).
 //!
+//! Workloads that react at any host are *replicated*: each part has a copy of every workload, passes
+//! all events to it in the order of an undivided run, and carries out what concerns its own hosts.
+//! Arrivals are promised to all parts. All parts know all connections, and also when TIME-WAIT of each
+//! endpoint ends, after which its slot is used again.
+//!
 //! Any other effect on another part without the delay of a packet is detected, and the run is
 //! repeated undivided.
 
@@ -26,6 +31,7 @@ use crate::progress::RunError;
 use crate::site::Site;
 use crate::stream_transports::interface::{Arrived, Partitionable, StreamTransport};
 use crate::stream_transports::number::TransportNumber;
+use crate::tcp::TcpRequest;
 use crate::wakes::{Executed, WakeUp};
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
@@ -42,7 +48,8 @@ use std::collections::VecDeque;
 /// Number of time windows between two counts of packet transmissions for the progress display.
 const WINDOWS_PER_COUNT: u64 = 64;
 
-/// Bits of the rank of a wake-up that hold the number of opened connections.
+/// Bits of the rank of a wake-up that hold the number of opened connections or, of replicated
+/// workloads, of actions at this time.
 const RANKS_OF_OPENED: u64 = (1 << 24) - 1;
 
 /// Length of a byte stream in bytes from which on the 32 bits of a stream position in the log of
@@ -74,6 +81,12 @@ impl World {
     /// Returns mutable access to the division of the fabric among parts; see [`World::partition`].
     pub(crate) fn partition_mut(&mut self) -> &mut Partition {
         self.site.network.fabric.partition.as_deref_mut().expect("the run is partitioned")
+    }
+
+    /// Whether this is a part of a partitioned run whose parts all execute all events of workloads.
+    pub(crate) fn replicates(&self) -> bool {
+        let partition = self.site.network.fabric.partition.as_ref();
+        partition.is_some_and(|partition| partition.replicates)
     }
 
     /// Whether this part of a partitioned run simulates the host of an endpoint.
@@ -116,6 +129,9 @@ impl World {
     /// Whether other parts of the partitioned run execute this action of a workload: it concerns a
     /// connection between two of their hosts. A connection that is opened there is counted.
     pub(crate) fn is_done_elsewhere(&mut self, workload: u16, action: &Action) -> bool {
+        if self.replicates() {
+            return false;
+        }
         let site = &mut self.site;
         match *action {
             Action::Open { client, server, .. } | Action::Declare { client, server, .. } => {
@@ -149,8 +165,15 @@ impl World {
     /// Returns the parts that execute a wake-up which is scheduled for the time `at`; `None`: only
     /// other parts do. They open a connection then, which this part will count.
     pub(crate) fn executed_in_parts(&mut self, at: Time, wake_up: WakeUp) -> Option<Executed> {
+        let replicates = self.replicates();
         let executed = self.part_state().executed;
         let Site { drivers, network, .. } = &mut self.site;
+        if replicates {
+            if drivers.of(wake_up.workload).workload.asks_at(wake_up.token) {
+                self.part_state_mut().asks.insert(at);
+            }
+            return Some(Executed::Everywhere);
+        }
         let workload = &mut drivers.all[usize::from(wake_up.workload)].workload;
         if workload.is_woken_at_one_host(wake_up.token) {
             return Some(Executed::Here);
@@ -187,15 +210,15 @@ impl World {
         opened.sort_unstable_by_key(|opened| Reverse(place(opened)));
     }
 
-    /// Registers, if the receiver is in this part and the sender in another one, the stream
-    /// position at which a written message ends. This part will promise the time of the message's
-    /// arrival to the sender's part.
+    /// Registers the stream position at which a message ends that is about to be written, if the
+    /// receiver is in this part and other parts must know of the arrival: the part of the sender, or
+    /// all parts if they replicate workloads. This part will promise the time of the arrival to them.
     pub(crate) fn expect_across(&mut self, sender: EndpointId, end: u64) {
         let receiver = sender.peer();
         if end >= LONGEST_STREAM {
             self.abort_partitioned("a connection carries more than 2 GiB");
         }
-        if !self.owns(sender) && self.owns(receiver) {
+        if self.owns(receiver) && (self.replicates() || !self.owns(sender)) {
             let first = self.transport_in_part().arrived(receiver).first;
             self.partition_mut().watch(receiver, first + end);
         }
@@ -217,7 +240,10 @@ impl World {
             part_state.begin_reports((event, before), false);
         }
         if here {
-            return self.complete(receiver, d, before);
+            self.complete(receiver, d, before);
+            if !self.replicates() {
+                return;
+            }
         }
         let promised = self.part_state_mut().promised.get_mut(receiver.slot());
         if promised.and_then(VecDeque::pop_front) != Some(now) {
@@ -225,6 +251,34 @@ impl World {
                 "a thread could not predict when a simulated message would arrive",
             );
         }
+    }
+
+    /// Gives the next action of a replicated workload its place among the actions of the current event.
+    /// Other parts carry out the actions at their hosts, and packets may be dropped in several of them.
+    pub(crate) fn begin_action(&mut self) {
+        let now = self.site.network.now;
+        let (Some(part_state), Some(partition)) =
+            (&mut self.part_state, &mut self.site.network.fabric.partition)
+        else {
+            return;
+        };
+        if let Some((event, place)) = partition.other.as_mut().filter(|_| partition.replicates) {
+            let (before, at) = part_state.actions;
+            let number = if at == now { before + 1 } else { 1 };
+            part_state.actions = (number, now);
+            let bits = if event.0.is_wake_up() { RANKS_OF_OPENED } else { u64::from(u32::MAX) };
+            *place = *place & !bits | u64::from(number) & bits;
+        }
+    }
+
+    /// Keeps a report of a workload. Of the equal reports of replicated workloads, the first part keeps
+    /// its own.
+    pub(crate) fn report_in_part(&mut self, workload: u16, report: Action) {
+        if self.replicates() && self.partition().part > 0 {
+            return;
+        }
+        let most = self.site.probes.records.mpi.most();
+        self.part_state_mut().keep_report(workload, report, most);
     }
 
     /// Records a delivered message whose sender is in this part of a partitioned run.
@@ -245,9 +299,12 @@ impl World {
     }
 
     /// Handles the arrival of a message at `receiver` in another part of a partitioned run, which
-    /// has promised the arrival time. The sender is in this part. `number` is the number of packets
-    /// that the last link had delivered before.
+    /// has promised the arrival time. The sender is in this part, unless the parts replicate
+    /// workloads. `number` is the number of packets that the last link had delivered before.
     pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
+        if !self.transport().is_live(receiver) {
+            return self.keep_promise(); // the workload has aborted the connection
+        }
         let link = self.down_to(receiver);
         let key = Key::new(self.site.network.now, Class::Arrival);
         let event = self.site.network.sources.order().of((key, link));
@@ -259,16 +316,21 @@ impl World {
         self.set_other(None);
     }
 
+    /// Counts a promise of another part that was executed as an event in this part.
+    fn keep_promise(&mut self) {
+        self.partition_mut().kept += 1;
+    }
+
     fn complete_across(&mut self, receiver: EndpointId, number: u64) {
-        if let Some(partition) = &mut self.site.network.fabric.partition {
-            partition.kept += 1;
-        }
+        self.keep_promise();
         let Some(d) = self.transport_mut().messages_mut().pop(receiver, u64::MAX) else {
             return self.abort_partitioned(
                 "a message did not arrive at the time announced to another thread",
             );
         };
-        self.complete(receiver, &d, number);
+        if self.owns(receiver.peer()) {
+            self.complete(receiver, &d, number);
+        }
         if let Some(name) = d.name {
             let event = Event::Delivered { conn: ConnId(name), from: d.from, tag: d.message.tag };
             self.notify_workload(d.workload, event);
@@ -300,12 +362,92 @@ impl World {
         let order = (network.sources.order().of((key, network.number_of(source))), rank);
         if source == Source::Timers {
             self.check_timeout();
+            self.count_wait_elsewhere();
         }
         self.part_state_mut().begin_reports(order, false);
         self.set_other(Some(order));
         self.dispatch(source);
         self.dispatch_notices();
         self.set_other(None);
+    }
+
+    /// Counts the timer that expires now as a copy of one in another part if it ends the TIME-WAIT of
+    /// an endpoint there.
+    fn count_wait_elsewhere(&mut self) {
+        let now = self.site.network.now;
+        let Some(timer) = self.site.network.timers.first_token() else { return };
+        let part_state = self.part_state_mut();
+        part_state.copied += u64::from(part_state.waits_elsewhere.remove(&(now, timer)));
+    }
+
+    /// Receives the ends of TIME-WAIT of endpoints of another part, whose parts replicate workloads: at
+    /// these times this part ends them, too, so that it knows which slots are free.
+    pub(crate) fn receive_waits(&mut self, waits: &mut Vec<(EndpointId, Time)>) {
+        for (end, until) in waits.drain(..) {
+            if until <= self.site.network.now {
+                self.abort_partitioned("TIME-WAIT of a connection is as short as a cable");
+                continue;
+            }
+            if self.site.transports.tcp.stack.is_live(end) {
+                self.part_state_mut().waits_elsewhere.insert((until, u64::from(end.0)));
+                self.site.request_tcp(&TcpRequest::WaitElsewhere(end, until));
+            }
+        }
+    }
+
+    /// Returns the simulated time of the next wake-up at which a replicated workload asks for received
+    /// bytes; [`Time::NEVER`] if there is none.
+    pub(crate) fn next_ask(&mut self) -> Time {
+        let now = self.site.network.now;
+        let asks = &mut self.part_state_mut().asks;
+        while asks.first().is_some_and(|&at| at <= now) {
+            asks.pop_first();
+        }
+        asks.first().copied().unwrap_or(Time::NEVER)
+    }
+
+    /// Whether replicated workloads ask for received bytes at the time `at`.
+    pub(crate) fn asks_at(&self, at: Time) -> bool {
+        self.part_state().asks.contains(&at)
+    }
+
+    /// Copies the numbers of received bytes of all endpoints that the part `from` of a partitioned run
+    /// simulates and whose connections are open.
+    pub(crate) fn copy_received(&mut self, from: &World) {
+        let open: Vec<EndpointId> = self.transport().messages().clients().collect();
+        for end in open.into_iter().flat_map(|client| [client, client.peer()]) {
+            if from.owns(end) {
+                let stack = &from.site.transports.tcp.stack;
+                self.site.transports.tcp.stack.copy_received(end, stack);
+            }
+        }
+    }
+
+    /// Whether an event has ended the run, of which this is a part that replicates workloads.
+    pub(crate) fn has_ended_run(&self) -> bool {
+        self.part_state().ended.is_some()
+    }
+
+    /// Notes the current event as the one that has ended the run, if replicated workloads have all
+    /// finished.
+    pub(crate) fn note_end(&mut self) {
+        if self.site.drivers.unfinished == 0 && self.replicates() {
+            let event = self.part_state().event();
+            self.part_state_mut().ended.get_or_insert(event);
+        }
+    }
+
+    /// Forgets which messages an endpoint of this part waits for, because the workload has aborted its
+    /// connection.
+    pub(crate) fn expect_nothing(&mut self, end: EndpointId) {
+        if !self.owns(end) {
+            return;
+        }
+        let down = self.down_to(end);
+        self.site.network.fabric.end_watch(down, end, None);
+        if let Some(promised) = self.part_state_mut().promised.get_mut(end.slot()) {
+            promised.clear();
+        }
     }
 
     /// Whether all parts have a copy of the next event, which belongs to the event source `source`, and
@@ -400,25 +542,25 @@ impl World {
             return None; // only TCP inspects the peer
         }
         let end = EndpointId(self.site.network.timers.first_token()? as u32);
-        (self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer())).then_some(end)
+        let is_own = self.site.transports.tcp.stack.is_live(end) && self.owns(end);
+        (is_own && !self.owns(end.peer())).then_some(end)
     }
 
     /// Returns the first simulated time before `bound` at which a timer of this part inspects a
     /// peer in another part; `bound` if there is none.
-    pub(crate) fn next_look_across(&mut self, bound: Time) -> Time {
-        if self.site.network.timers.first().time() >= bound
-            || self.part_state().transport != TransportNumber::TCP
-        {
+    pub(crate) fn next_look_across(&self, bound: Time) -> Time {
+        if self.part_state().transport != TransportNumber::TCP {
             return bound;
         }
-        let mut ends = Vec::new();
-        self.site.network.timers.each_before(bound, |token| ends.push(EndpointId(token as u32)));
-        let looks = ends
-            .into_iter()
-            .filter(|&end| self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer()));
-        looks
-            .map(|end| self.site.transports.tcp.stack.peer_inspection_at(end))
-            .fold(bound, Time::min)
+        let stack = &self.site.transports.tcp.stack;
+        let mut first = bound;
+        self.site.network.timers.each_before(bound, |token| {
+            let end = EndpointId(token as u32);
+            if stack.is_live(end) && self.owns(end) && !self.owns(end.peer()) {
+                first = first.min(stack.peer_inspection_at(end));
+            }
+        });
+        first
     }
 
     /// Requests that the run is repeated undivided if a packet has arrived at a finished endpoint
@@ -488,16 +630,17 @@ impl World {
         let transport = self.site.drivers.of(0).transport.number();
         let awaited = self.site.drivers.all.iter().map(|driver| !driver.background).collect();
         let mut all = self.site.drivers.all.iter();
-        let has_reports = all.any(|driver| driver.workload.acts_only_at_own_hosts());
+        let replicates = partition.replicates;
+        let has_reports = replicates || all.any(|driver| driver.workload.acts_only_at_own_hosts());
         let state = PartState { awaited, transport, has_reports, ..PartState::default() };
         self.part_state = Some(Box::new(state));
-        self.transport_in_part().become_part();
-        for driver in &mut self.site.drivers.all {
-            driver.background = true;
-        }
-        self.site.drivers.unfinished = 1;
-        for driver in &mut self.site.drivers.all {
-            driver.workload.become_part(&|host| partition.owns(host));
+        if !replicates {
+            self.transport_in_part().become_part();
+            for driver in &mut self.site.drivers.all {
+                driver.background = true;
+                driver.workload.become_part(&|host| partition.owns(host));
+            }
+            self.site.drivers.unfinished = 1;
         }
         let network = &mut self.site.network;
         network.set(Source::Samples, Key::NEVER);
@@ -513,7 +656,13 @@ impl World {
         let start = self.site.network.now;
         self.site.until = Time(end.0 - 1);
         self.run_events_of_part(u64::MAX)?;
-        self.finish_window(self.site.until);
+        self.note_end();
+        // After the last event of the run, no transmission starts that it precedes.
+        let until = match self.has_ended_run() {
+            true => self.site.network.now.before(Span(1)),
+            false => self.site.until,
+        };
+        self.finish_window(until);
         self.count_hops();
         if !over
             && self.has_ended()

@@ -89,6 +89,9 @@ pub enum TcpRequest {
     Connect(EndpointId),
     /// A timer of this endpoint has expired.
     Timer(EndpointId),
+    /// This endpoint, which another part of a partitioned run simulates, ends its TIME-WAIT at this
+    /// time.
+    WaitElsewhere(EndpointId, Time),
     /// The application at this endpoint writes this number of bytes.
     Write(EndpointId, u64),
     /// The application at this endpoint closes its side of the connection.
@@ -120,6 +123,12 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
     #[inline]
     fn arm(&mut self, at: Time, endpoint: EndpointId) {
         self.network.arm(at, u64::from(endpoint.0));
+    }
+
+    fn waits(&mut self, endpoint: EndpointId, until: Time) {
+        if let Some(partition) = &mut self.network.fabric.partition {
+            partition.waits(endpoint, until);
+        }
     }
 
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
@@ -230,6 +239,7 @@ impl Tcp {
         self.work::<INSIDE, false, _>(network, paths, |stack, now, out| match *request {
             TcpRequest::Connect(client) => stack.connect(now, client, out),
             TcpRequest::Timer(end) => stack.on_timer(now, end, out),
+            TcpRequest::WaitElsewhere(end, until) => stack.wait_elsewhere(end, until, out),
             TcpRequest::Write(end, bytes) => stack.write(now, end, bytes, out),
             TcpRequest::Close(end) => stack.close(now, end, out),
         });

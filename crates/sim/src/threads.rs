@@ -164,27 +164,54 @@ fn units(topology: &Topology) -> u32 {
 /// Returns the reason why a run of this plan cannot be partitioned from its beginning, as a clause that
 /// continues "One thread was used, because"; `None` if the plan does not prevent a partitioned run.
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
-    obstacle_with(plan, false)
+    let has_mpi = plan.workloads.iter().any(|w| w.workload.mpi().is_some());
+    let late = has_mpi.then_some("an MPI program opens connections when data arrive");
+    sharing(plan).err().or(late)
 }
 
-/// Returns the reason why a run of this plan cannot be partitioned, like [`obstacle`].
-/// `begins_undivided`: a run with an MPI program can be partitioned after its beginning.
-fn obstacle_with(plan: &Plan, begins_undivided: bool) -> Option<&'static str> {
-    let (fabric, measure) = (&plan.fabric, &plan.measure);
+/// How the parts of a partitioned run share workloads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sharing {
+    /// Each part handles the events of workloads at its own hosts. With an MPI program this begins when
+    /// all connections are open.
+    ByHosts,
+    /// Each part handles all events of all workloads.
+    Replicated,
+}
+
+/// Returns how the parts of a run of this plan share its workloads, or the reason why the run cannot be
+/// partitioned.
+fn sharing(plan: &Plan) -> Result<Sharing, &'static str> {
+    obstacle_of_network(plan).map_or(Ok(()), Err)?;
+    match obstacle_by_hosts(plan) {
+        None => Ok(Sharing::ByHosts),
+        Some(_) if can_be_replicated(plan) => Ok(Sharing::Replicated),
+        Some(why) => Err(why),
+    }
+}
+
+/// Whether all parts of a partitioned run can handle all events of the workloads of this plan.
+fn can_be_replicated(plan: &Plan) -> bool {
+    let mut workloads = plan.workloads.iter();
+    workloads.all(|w| w.workload.can_be_replicated() && w.transport == Transport::Tcp)
+}
+
+/// Returns the reason why parts of a run of this plan cannot each handle the events of workloads at
+/// their own hosts; `None` if they can.
+fn obstacle_by_hosts(plan: &Plan) -> Option<&'static str> {
     let workloads = &plan.workloads;
     let awaited = || workloads.iter().filter(|w| !w.background);
     let local = |w: &WorkloadPlan| {
         // a background workload that never ends has no flows to wait for
-        w.workload.size_in_parts().is_some_and(|flows| w.background || flows > 0)
+        let size = w.workload.size_in_parts();
+        w.workload.mpi().is_some() || size.is_some_and(|flows| w.background || flows > 0)
     };
     let closing = || workloads.iter().filter(|w| w.workload.closes_all_at_end());
-    let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
-    let awake = |policy: LinkPolicy| !policy.saves_power();
     [
-        (units(&fabric.topology) < 2, "the fabric has fewer than two racks or pods"),
         (
-            !workloads.iter().all(|w| local(w) || begins_undivided && w.workload.mpi().is_some()),
-            "a workload opens connections when data arrive, or reacts at other hosts",
+            !workloads.iter().all(local),
+            "a workload opens connections when data arrive, or reacts at other hosts, and is no job, \
+             incast, application or flow set",
         ),
         (
             workloads.len() > 1 && workloads.iter().any(|w| w.workload.mpi().is_some()),
@@ -194,6 +221,20 @@ fn obstacle_with(plan: &Plan, begins_undivided: bool) -> Option<&'static str> {
             closing().any(|w| w.background) || (closing().count() > 0 && awaited().count() > 1),
             "a workload that closes its connections at its end may end before the run",
         ),
+    ]
+    .into_iter()
+    .find_map(|(is, why)| is.then_some(why))
+}
+
+/// Returns the reason why a run of this plan cannot be partitioned, whatever its workloads are; `None`
+/// if there is none.
+fn obstacle_of_network(plan: &Plan) -> Option<&'static str> {
+    let (fabric, measure) = (&plan.fabric, &plan.measure);
+    let workloads = &plan.workloads;
+    let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
+    let awake = |policy: LinkPolicy| !policy.saves_power();
+    [
+        (units(&fabric.topology) < 2, "the fabric has fewer than two racks or pods"),
         (
             workloads.iter().any(|w| w.transport == Transport::Ethernet),
             "a workload sends raw Ethernet frames",
@@ -294,33 +335,36 @@ impl Parts {
         must_gain: bool,
     ) -> Result<Result<Parts, &'static str>, RunError> {
         let first = plan()?;
-        if let Some(why) = obstacle_with(&first, true) {
-            return Ok(Err(why));
-        }
+        let mut sharing = match sharing(&first) {
+            Ok(sharing) => sharing,
+            Err(why) => return Ok(Err(why)),
+        };
         let parts = threads.min(units(&first.fabric.topology) as usize).min(usize::from(CORE) - 1);
         let Some(part_of) = divide(&first.fabric, parts).filter(|_| parts > 1) else {
             return Ok(Err("one thread was requested"));
         };
-        let awaited = first.workloads.iter().filter(|w| !w.background);
-        let mut total = awaited.filter_map(|w| w.workload.size_in_parts()).sum();
-        let (mut last_flows, mut connections) = (0, None);
-        if let Some(mpi) = first.workloads.iter().find_map(|w| w.workload.mpi()) {
-            let outline = match mpi.outline() {
-                Ok(outline) => outline,
+        let (mut total, mut last_flows, mut connections) = (0, 0, None);
+        let mut mpi = first.workloads.iter().find_map(|w| w.workload.mpi());
+        if let Some(mpi) = mpi.take_if(|_| sharing == Sharing::ByHosts) {
+            match mpi.outline() {
+                Ok(outline) if must_gain && outline.has_short_messages() => {
+                    return Ok(Err(
+                        "messages of an MPI program are so short that several threads would be slower",
+                    ));
+                }
+                Ok(outline) if !outline.opens_late() => {
+                    let ranks = u64::from(mpi.size_of_program());
+                    total = outline.messages + ranks;
+                    last_flows = LAST_MESSAGES_OF_RANK * ranks;
+                    connections = Some(outline.connections);
+                }
+                _ if can_be_replicated(&first) => sharing = Sharing::Replicated,
+                Ok(_) => return Ok(Err("an MPI program opens connections until late in the run")),
                 Err(why) => return Ok(Err(why)),
-            };
-            if outline.opens_late() {
-                return Ok(Err("an MPI program opens connections until late in the run"));
             }
-            if must_gain && outline.has_short_messages() {
-                return Ok(Err(
-                    "messages of an MPI program are so short that several threads would be slower",
-                ));
-            }
-            let ranks = u64::from(mpi.size_of_program());
-            total = outline.messages + ranks;
-            last_flows = LAST_MESSAGES_OF_RANK * ranks;
-            connections = Some(outline.connections);
+        } else if sharing == Sharing::ByHosts {
+            let awaited = first.workloads.iter().filter(|w| !w.background);
+            total = awaited.filter_map(|w| w.workload.size_in_parts()).sum();
         }
         let mut worlds = build(first, plan, parts)?;
         let transport = worlds[0].site.drivers.of(0).transport;
@@ -343,7 +387,7 @@ impl Parts {
                 let unused = unused.into_iter().map(|world| world.site.network.fabric).collect();
                 parts.undivided = Some(Undivided { part_of, connections, unused });
             }
-            None => parts.divide(&part_of, Vec::new()),
+            None => parts.divide(&part_of, Vec::new(), sharing),
         }
         Ok(Ok(parts))
     }
@@ -351,12 +395,13 @@ impl Parts {
     /// Makes the states of the run, which are equal, the parts of a partitioned run. `part_of` has the
     /// number of the part of each node. `unused`: the fabric of each part before the first event; empty
     /// if the run has not begun.
-    fn divide(&mut self, part_of: &[u8], unused: Vec<Fabric>) {
+    fn divide(&mut self, part_of: &[u8], unused: Vec<Fabric>, sharing: Sharing) {
         let order = self.worlds[0].site.network.sources.order();
         let parts = self.worlds.len();
         let mut unused = unused.into_iter();
         for (world, part) in self.worlds.iter_mut().zip(0u8..) {
-            let partition = Partition::new(part, parts, part_of.to_vec(), order);
+            let mut partition = Partition::new(part, parts, part_of.to_vec(), order);
+            partition.replicates = sharing == Sharing::Replicated;
             world.become_part(partition, unused.next());
         }
     }
@@ -453,6 +498,7 @@ fn run_parts(
         alone: 0,
         events: 0,
         events_before: 0,
+        squares: 0,
     };
     if let Some(Undivided { part_of, connections, unused }) = parts.undivided.take() {
         if !run_beginning(&mut parts.worlds, connections, &mut coordinator)? {
@@ -461,7 +507,7 @@ fn run_parts(
                 false => Err(RunError::Interrupted),
             };
         }
-        parts.divide(&part_of, unused);
+        parts.divide(&part_of, unused, Sharing::ByHosts);
     }
     let events = PartReport::of_all(&parts.worlds.iter_mut().collect::<Vec<_>>()).events;
     (coordinator.events, coordinator.events_before) = (events, events);
@@ -478,7 +524,10 @@ fn run_parts(
             return Err(RunError::Interrupted);
         }
         Windows::Sequential(why) => return Ok(Outcome::Sequential(why)),
-        Windows::Last => run_rest_in_step(&mut parts, until, &mut coordinator)?,
+        Windows::Last => match parts.first().part_state().ended {
+            Some(last) => Ok(last),
+            None => run_rest_in_step(&mut parts, until, &mut coordinator)?,
+        },
     };
     Ok(match last {
         Err(why) => Outcome::Sequential(why),
@@ -548,10 +597,13 @@ fn run_rest_in_step(
             return Ok(Err(why));
         }
         if let Some(last) = last {
-            all.iter_mut().for_each(|world| world.end_workloads(last));
+            if !all[0].replicates() {
+                all.iter_mut().for_each(|world| world.end_workloads(last));
+            }
             return Ok(Ok(last));
         }
-        if total < u64::MAX
+        let awaits = all[0].replicates() && !all[0].site.drivers.await_the_end(until);
+        if (total < u64::MAX || awaits)
             && all.iter_mut().all(|w| w.site.network.sources.winner().0 == Key::NEVER)
         {
             return Ok(Err("no events were left although flows had not finished"));
@@ -559,7 +611,7 @@ fn run_rest_in_step(
         if end == until {
             return Ok(Ok((Key::new(until, Class::Change), NO_SOURCE)));
         }
-        if coordinator.on_progress(&report, all[0].site.network.now).is_some() {
+        if coordinator.on_progress(&report, all[0]).is_some() {
             return Err(RunError::Interrupted);
         }
     }

@@ -43,8 +43,11 @@ impl World {
     /// Executes an action that workload number `workload` requests.
     pub(crate) fn execute(&mut self, workload: u16, action: Action) {
         let via = self.site.drivers.of(workload).transport.number();
-        if self.part_state.is_some() && self.is_done_elsewhere(workload, &action) {
-            return;
+        if self.part_state.is_some() {
+            if self.is_done_elsewhere(workload, &action) {
+                return;
+            }
+            self.begin_action();
         }
         let site = &mut self.site;
         match action {
@@ -70,6 +73,11 @@ impl World {
                 let sent = site.network.now;
                 let message =
                     Message { start, end, tag, payload, purpose, job, record, sent, before };
+                if self.part_state.is_some() {
+                    self.expect_across(end_of(client, from), end);
+                }
+                let site = &mut self.site;
+                let transport = site.transports.of_mut(via);
                 let (network, probes) = (&mut site.network, &mut site.probes);
                 if via == TransportNumber::TCP && network.processing.is_some() {
                     let end = end_of(client, from);
@@ -77,7 +85,6 @@ impl World {
                 }
                 transport.send(network, probes, client, from, message);
                 if self.part_state.is_some() {
-                    self.expect_across(end_of(client, from), end);
                     self.announce(workload, end_of(client, from), message);
                 }
             }
@@ -107,6 +114,9 @@ impl World {
                 // answer.
                 let Some(client) = transport.messages().find(workload, conn.0) else { return };
                 let bytes = [client, client.peer()].map(|end| transport.received(end));
+                if self.part_state.as_ref().is_some_and(|part_state| !part_state.in_step) {
+                    self.abort_partitioned("a workload asked for received bytes unannounced");
+                }
                 self.notify_workload(workload, Event::Received { conn, bytes });
             }
             Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
@@ -133,11 +143,9 @@ impl World {
                     site.drivers.finish(workload);
                 }
             }
-            record => match &mut self.part_state {
+            record => match self.part_state {
                 None => site.probes.records.take(workload, site.network.now, record),
-                Some(part_state) => {
-                    part_state.keep_report(workload, record, site.probes.records.mpi.most());
-                }
+                Some(_) => self.report_in_part(workload, record),
             },
         }
     }
@@ -152,7 +160,9 @@ impl World {
         ends: (HostId, HostId),
         cards: Option<(u32, u32)>,
     ) -> Option<EndpointId> {
-        if let Some(part_state) = &mut self.part_state {
+        if self.replicates() {
+            // all parts know which slots are free
+        } else if let Some(part_state) = &mut self.part_state {
             part_state.last_open = Some(self.site.network.now);
             if self.site.drivers.of(of.0).workload.mpi().is_some() {
                 self.abort_partitioned("an MPI program opened a connection late");
@@ -201,6 +211,10 @@ impl World {
         if self.site.transports.of(via).is_live(client) {
             // The slot is free after the abort, so losses of this connection are recorded before.
             self.record_losses(Time::NEVER);
+            if self.replicates() {
+                self.expect_nothing(client);
+                self.expect_nothing(client.peer());
+            }
             let transport = self.site.transports.of_mut(via);
             transport.abort(client);
             transport.messages_mut().gone(client);
@@ -415,9 +429,15 @@ impl World {
     /// Records in the event log the packets that were lost before the time `before`.
     #[cold]
     pub(crate) fn record_losses(&mut self, before: Time) {
+        let replicates = self.replicates();
         let part_state = &mut self.part_state;
         self.site.take_losses(before, &mut |events, transports, lost| match part_state {
             None => events.push(transports.event_of(&lost)),
+            // All parts know all connections, whose slots may be used again.
+            Some(part_state) if replicates => {
+                let row = transports.event_of(&lost);
+                part_state.keep_event(events.most(), PartEvent::OfEndpoint(row, lost.order));
+            }
             Some(part_state) => part_state.keep_event(events.most(), PartEvent::Lost(lost)),
         });
     }

@@ -286,7 +286,8 @@ impl World {
     #[inline(never)]
     fn pause_before(&mut self, key: Key) -> Result<Pause, RunError> {
         let site = &mut self.site;
-        if key == Key::NEVER && !site.drivers.await_the_end(site.until) {
+        let is_alone = self.part_state.is_none(); // another part may have events
+        if key == Key::NEVER && is_alone && !site.drivers.await_the_end(site.until) {
             self.record_losses(Time::NEVER);
             let site = &mut self.site;
             let outstanding = site.describe_stuck(site.transports.outstanding());

@@ -108,6 +108,23 @@ impl Workload {
         }
     }
 
+    /// Whether copies of the workload in all parts of a partitioned run can each handle all events:
+    /// they then act equally, and each part executes what concerns its own hosts.
+    pub fn can_be_replicated(&self) -> bool {
+        match self {
+            Workload::Datagrams(_) | Workload::Ethernet(_) => false,
+            Workload::Mpi(w) => !w.sends_parcels(),
+            Workload::Bulk(_) => false, // it reads what senders have sent at the end of its time
+            Workload::Application(w) => !w.is_custom(), // code of a user
+            _ => true,
+        }
+    }
+
+    /// Whether the workload asks for received bytes ([`Action::Ask`]) at the wake-up with this token.
+    pub fn asks_at(&self, token: u64) -> bool {
+        matches!(self, Workload::MapReduce(w) if w.asks_at(token))
+    }
+
     /// Makes this copy of the workload act, in one part of a partitioned run, only at the hosts for
     /// which `owns` is true.
     pub fn become_part(&mut self, owns: &dyn Fn(HostId) -> bool) {

@@ -6,9 +6,7 @@ use crate::dcb::queued_packet::LOCAL_ORIGIN;
 use crate::link::{Kinds, Link, Outcome};
 use crate::losses::EventOrder;
 use crate::packet_handle::{PacketHandle, PacketWords};
-use crate::partition::{
-    CORE, CrossingPacket, LatePort, Mail, MessageWatch, Partition, Promise, within_link,
-};
+use crate::partition::{CORE, CrossingPacket, LatePort, Mail, Partition, Promise, within_link};
 use crate::pool::{IngressTag, PacketPool};
 use crate::topology::reverse;
 use eastwest_engine::order::{Class, Key};
@@ -93,6 +91,7 @@ impl Fabric {
             let held: usize = self.links.iter().map(Link::held_here).sum();
             self.pool.leave_out(held);
         }
+        self.observes_cards |= partition.replicates;
         if partition.part > 0 {
             self.tally = Tally::default(); // the first part has counted the packets before
         }
@@ -100,12 +99,30 @@ impl Fabric {
     }
 
     /// Starts to watch for the last byte of a message whose packets may be in flight: the byte before
-    /// stream position `end` at a receiver in this part. The link `down` leads to its host.
-    pub fn watch_under_way(&mut self, down: u32, endpoint: EndpointId, end: u64) {
+    /// stream position `end` at a receiver in this part. The last message in flight to it ends before
+    /// the position `last`. The link `down` leads to its host.
+    pub fn watch_under_way(&mut self, down: u32, endpoint: EndpointId, (end, last): (u64, u64)) {
         let Some(partition) = &mut self.partition else { return };
         partition.watch(endpoint, end);
         partition.checks.push((down, endpoint));
-        self.end_watch(down, endpoint, Some(end));
+        partition.watches[endpoint.slot()].under_way(end, last);
+        partition.last_bytes[self.links[down as usize].to as usize] += 1;
+        self.observe_last_bytes(down);
+    }
+
+    /// Prepares the port to the receiver of a packet that a host sends, if both are in this part of the
+    /// partitioned fabric and the packet contains the last byte of a message for which the receiver
+    /// waits.
+    pub(super) fn observe_sent(&mut self, handle: PacketHandle) {
+        let packet = self.pool.get(handle.slot());
+        let ((first, after), endpoint) = (packet.positions(), packet.dst_endpoint);
+        if first != after
+            && let Some(partition) = &mut self.partition
+            && let Some(watch) = partition.watches.get_mut(endpoint.slot())
+            && watch.comes((first, after))
+        {
+            self.expect_last_byte(handle.dst(), endpoint);
+        }
     }
 
     /// Enqueues a packet that arrived on link `before`, at a port of a partitioned fabric that leaves
@@ -328,14 +345,21 @@ impl Fabric {
     /// may already be in flight; `None` if there is none.
     pub fn end_watch(&mut self, down: u32, endpoint: EndpointId, next: Option<u64>) {
         let Some(partition) = &mut self.partition else { return };
-        let watch = &mut partition.watches[endpoint.slot()];
-        let l = &mut self.links[down as usize];
-        let last_bytes = &mut partition.last_bytes[l.to as usize];
+        let Some(watch) = partition.watches.get_mut(endpoint.slot()) else { return };
+        let last_bytes = &mut partition.last_bytes[self.links[down as usize].to as usize];
         *last_bytes -= u32::from(watch.last_came);
-        *watch = MessageWatch::under_way(next);
+        watch.go_on(next);
         *last_bytes += u32::from(watch.last_came);
+        self.observe_last_bytes(down);
+    }
+
+    /// Makes the port of the link `down` to a host leave its packets to the fabric as long as the last
+    /// byte of a message to this host may be in flight.
+    fn observe_last_bytes(&mut self, down: u32) {
+        let Some(partition) = &self.partition else { return };
+        let l = &mut self.links[down as usize];
         if !l.decides_late() {
-            l.leave_to_fabric(*last_bytes > 0);
+            l.leave_to_fabric(partition.last_bytes[l.to as usize] > 0);
         }
     }
 
@@ -497,15 +521,18 @@ impl Fabric {
             let first_wide = Packet::widen(u64::from(first), next);
             let end = first_wide + u64::from(after.wrapping_sub(first));
             match above {
+                Some(above) if first_wide > next => {
+                    let place = above.partition_point(|range| range.0 < first_wide);
+                    above.insert(place, (first_wide, end));
+                }
                 Some(above) => {
-                    above.push((first_wide, end));
-                    above.sort_unstable();
-                    for &(from, to) in above.iter() {
-                        if from <= next {
-                            next = next.max(to);
-                        }
+                    next = next.max(end);
+                    let mut passed = 0;
+                    while let Some(&(_, to)) = above.get(passed).filter(|range| range.0 <= next) {
+                        next = next.max(to);
+                        passed += 1;
                     }
-                    above.retain(|r| r.1 > next);
+                    above.drain(..passed);
                 }
                 None if first_wide == next => next = end,
                 None => {}

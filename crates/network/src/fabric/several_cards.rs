@@ -10,11 +10,15 @@ use std::collections::BTreeMap;
 
 impl Fabric {
     /// Chooses the card from which a host sends a packet, and returns the link of this card. If
-    /// cards have addresses, the packet is also addressed to a card of the receiver.
+    /// cards have addresses, the packet is also addressed to a card of the receiver. In a partitioned
+    /// fabric, [observes](Fabric::observe_sent) the packet.
     #[cold]
     #[inline(never)]
     pub(super) fn choose_card(&mut self, from: HostId, handle: &mut PacketHandle) -> u32 {
-        let Some(cards) = &mut self.cards else { return self.up[from.0 as usize] };
+        let Some(cards) = &mut self.cards else {
+            self.observe_sent(*handle);
+            return self.up[from.0 as usize];
+        };
         let (to, hash) = (handle.dst(), handle.hash());
         *handle = handle.to_address(cards.address(to, hash));
         cards.next(&self.routing, &self.links, (from, to), hash)

@@ -135,6 +135,14 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
+    /// Begins again with several threads, as at the begin of a run, after `events` events and `windows`
+    /// windows of all parts.
+    pub fn begin_again(&mut self, events: u64, windows: u64) {
+        let done = Done { events, windows, ..self.last_check.1 };
+        *self = ModeChooser::new(self.clock, self.spans, 0);
+        (self.before, self.last_check.1) = (done, done);
+    }
+
     /// Whether one thread executes the next window of all parts; `done` is the work of all parts
     /// since the begin of the run.
     pub fn runs_on_one_thread(&mut self, done: Done) -> bool {
@@ -260,6 +268,30 @@ mod tests {
         // sleeping threads are detected early, before the regular trial
         let (_, until) = alone(|_| 60, true);
         assert!((90..110).contains(&until), "{until}");
+    }
+
+    #[test]
+    fn a_chooser_that_begins_again_forgets_what_was_slower() {
+        let now = Cell::new(0);
+        let clock = || Duration::from_millis(now.get());
+        let mut chooser = ModeChooser::new(&clock, TrialTimes::default(), 0);
+        let mut done = Done::default();
+        while !chooser.is_worse_than_undivided() {
+            done.events += if chooser.runs_on_one_thread(done) { 100 } else { 10 };
+            done.windows += 1;
+            now.set(now.get() + 1);
+        }
+        chooser.begin_again(done.events, done.windows);
+        assert!(!chooser.is_worse_than_undivided() && !chooser.runs_on_one_thread(done));
+        // several threads are now faster
+        let alone = (0..1_000).filter(|_| {
+            let runs_on_one_thread = chooser.runs_on_one_thread(done);
+            done.events += if runs_on_one_thread { 100 } else { 200 };
+            done.windows += 1;
+            now.set(now.get() + 1);
+            runs_on_one_thread
+        });
+        assert!((30..60).contains(&alone.count()));
     }
 
     #[test]

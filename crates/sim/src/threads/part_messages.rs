@@ -32,6 +32,7 @@ impl PartMessages {
     /// Delivers the messages to a part of the run.
     pub fn deliver(&mut self, to: &mut World) {
         to.receive_written(&mut self.written);
+        to.receive_waits(&mut self.mail.waits);
         if !self.mail.is_empty() {
             to.site.network.fabric.receive(&mut self.mail, &mut to.site.network.sources);
         }

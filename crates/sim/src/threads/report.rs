@@ -24,6 +24,8 @@ pub struct PartReport {
     pub first_over: Option<Time>,
     /// Whether one thread executes the next windows of all parts.
     pub alone: bool,
+    /// Whether the run has ended, in parts that replicate workloads.
+    pub has_ended: bool,
 }
 
 impl PartReport {
@@ -38,6 +40,7 @@ impl PartReport {
         last_open: None,
         first_over: None,
         alone: false,
+        has_ended: false,
     };
 
     /// Returns the report of a part of a partitioned run, without the times of its next events.
@@ -51,6 +54,7 @@ impl PartReport {
             abort_reason: part_state.abort_reason,
             last_open: part_state.last_open,
             first_over: part_state.first_over,
+            has_ended: part_state.ended.is_some(),
             ..PartReport::NOTHING
         }
     }
@@ -73,6 +77,7 @@ impl PartReport {
             last_open: self.last_open.max(other.last_open),
             first_over: [self.first_over, other.first_over].into_iter().flatten().min(),
             alone: self.alone || other.alone,
+            has_ended: self.has_ended || other.has_ended,
         }
     }
 

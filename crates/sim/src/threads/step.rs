@@ -32,7 +32,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         if report.obstacle().is_some() {
             return None;
         }
-        if report.done >= flows {
+        if report.done >= flows || worlds.iter().all(|world| world.has_ended_run()) {
             return last;
         }
         let (part, first) = first_event(worlds);
@@ -53,6 +53,9 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             return None;
         }
         last = Some(first);
+        if first.0.is_wake_up() && worlds[part].asks_at(first.0.time()) {
+            copy_received(worlds);
+        }
         if worlds[part].executes_everywhere(first.1) {
             // no part hears of what another one writes in this event before its own copy of it
             (0..worlds.len()).for_each(|part| run_event(worlds[part]));
@@ -63,18 +66,34 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
     }
 }
 
+/// Copies the numbers of received bytes of all open connections to all parts.
+fn copy_received(worlds: &mut [&mut World]) {
+    for part in 0..worlds.len() {
+        let (before, rest) = worlds.split_at_mut(part);
+        let (world, after) = rest.split_first_mut().expect("the run has this part");
+        for other in before.iter().chain(after.iter()) {
+            world.copy_received(other);
+        }
+    }
+}
+
 /// Returns the number of the part whose next event is the first one of all parts, and this event (key,
-/// source).
+/// source). A part that has executed the last event of the run has no next one.
 fn first_event(worlds: &mut [&mut World]) -> (usize, (Key, u32)) {
-    let mut first = (0, worlds[0].site.network.sources.winner());
+    let next = |world: &mut World| match world.has_ended_run() {
+        true => (Key::NEVER, u32::MAX),
+        false => world.site.network.sources.winner(),
+    };
+    let mut first = (0, next(worlds[0]));
     for part in 1..worlds.len() {
-        let event = worlds[part].site.network.sources.winner();
+        let event = next(worlds[part]);
         let place = |part: usize, event: (Key, u32)| {
             let world = &*worlds[part];
             (world.site.network.sources.order().of(event), place_at_source(world, event.1))
         };
         let (before, other) = (first.1.0, first);
-        if event.0 < before || event.0 == before && place(part, event) < place(other.0, other.1) {
+        let ties = event.0 == before && before != Key::NEVER;
+        if event.0 < before || ties && place(part, event) < place(other.0, other.1) {
             first = (part, event);
         }
     }
@@ -124,6 +143,7 @@ fn run_event(world: &mut World) {
     if world.run_events_of_part(world.site.events + 1).is_err() {
         world.abort_partitioned("a thread could not finish its part of the run");
     }
+    world.note_end();
     let now = world.site.network.now;
     // Other events at this time may precede the transmissions that start now.
     world.finish_window(now.before(Span(1)));

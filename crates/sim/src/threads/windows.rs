@@ -84,7 +84,7 @@ impl<'a> Exchange<'a> {
             step = Time::NEVER;
         }
         if me == 0 {
-            step = step.min(world.next_sample());
+            step = step.min(world.next_sample()).min(world.next_ask());
         }
         *locked(&self.reports[parity * self.parts() + me]) =
             PartReport { next, step, alone, ..PartReport::of(world) };
@@ -110,7 +110,8 @@ impl<'a> Exchange<'a> {
         if let Some(why) = all.obstacle() {
             return Some(Windows::Sequential(why));
         }
-        (all.next > self.until || all.done >= self.flows).then_some(Windows::Last)
+        let is_last = all.has_ended || all.next > self.until || all.done >= self.flows;
+        is_last.then_some(Windows::Last)
     }
 
     /// Returns the simulated time at which the next window ends.
@@ -167,6 +168,8 @@ pub struct Coordinator<'a> {
     pub events: u64,
     /// Number of events that were executed before the first window.
     pub events_before: u64,
+    /// Sum over all windows of the square of the number of events in the window.
+    pub squares: u128,
 }
 
 impl Coordinator<'_> {
@@ -181,31 +184,65 @@ impl Coordinator<'_> {
     /// continues.
     fn after_window(&mut self, all: &PartReport, world: &World) -> Option<Windows> {
         self.windows += 1;
-        self.events = all.events;
-        if self.windows == self.min_events_per_window.0
-            && all.events - self.events_before
-                < self.min_events_per_window.0 * self.min_events_per_window.1
-        {
+        let (before, now) = (self.events, all.events);
+        self.squares += u128::from(now - before).pow(2);
+        self.events = now;
+        let has_begun = !world.replicates() || self.has_first_events(now);
+        let begins = world.replicates() && has_begun && !self.has_first_events(before);
+        let has_few = match world.replicates() {
+            true => begins && self.has_few_around_an_event(),
+            false => self.has_few_per_window(),
+        };
+        if has_few {
             return Some(Windows::Sequential(
                 "too few events happen within the delay of a cable, so that threads would mostly \
                  wait for each other",
             ));
         }
-        if self.mode_chooser.as_ref().is_some_and(ModeChooser::is_worse_than_undivided) {
+        if let Some(chooser) = &mut self.mode_chooser
+            && begins
+        {
+            chooser.begin_again(now, self.windows);
+        }
+        if has_begun && self.mode_chooser.as_ref().is_some_and(ModeChooser::is_worse_than_undivided)
+        {
             return Some(Windows::Sequential(
                 "several threads were not faster, for example because cores are busy",
             ));
         }
-        self.on_progress(all, world.site.network.now)
+        self.on_progress(all, world)
+    }
+
+    /// Whether there were too few events in the first windows.
+    fn has_few_per_window(&self) -> bool {
+        let (windows, each) = self.min_events_per_window;
+        self.windows == windows && self.events - self.events_before < windows * each
+    }
+
+    /// Whether a run of `events` events has had as many as the first windows must have. Replicated
+    /// workloads can begin with many windows of few events, such as the set-up of a job, which take
+    /// little time. Only then is it decided whether several threads are worthwhile.
+    fn has_first_events(&self, events: u64) -> bool {
+        let (windows, each) = self.min_events_per_window;
+        events >= self.events_before + windows * each
+    }
+
+    /// Whether the mean event has had too few others in its window.
+    fn has_few_around_an_event(&self) -> bool {
+        let all = u128::from(self.events - self.events_before);
+        self.squares < all * u128::from(self.min_events_per_window.1)
     }
 
     /// Calls the observer if `check_interval` has passed. Returns [`Windows::Interrupted`] if the
     /// observer stops the run, otherwise `None`.
-    pub fn on_progress(&mut self, all: &PartReport, simulated: Time) -> Option<Windows> {
+    pub fn on_progress(&mut self, all: &PartReport, world: &World) -> Option<Windows> {
         self.observe(&Progress {
-            now: simulated,
+            now: world.site.network.now,
             until: self.until,
-            done: (all.done, self.total),
+            done: match world.replicates() {
+                true => world.site.drivers.done(),
+                false => (all.done, self.total),
+            },
             packet_hops: all.hops,
             events: all.events,
         })

@@ -180,6 +180,68 @@ fn the_run_ends_between_packets_that_arrive_at_one_host_at_one_time() {
     assert!(in_parts >= 12, "{in_parts} of 16 runs were in parts to their end");
 }
 
+/// Jobs that take longer than two checks of read timeouts, with an incast that ends before them.
+const JOBS: &str = r#"
+schema = 1
+name = "jobs"
+duration = "500 s"
+
+[fabric]
+kind = "leaf-spine"
+leaves = 4
+hosts_per_leaf = 3
+spines = 2
+host_rate = "1 Gbit/s"
+uplink_rate = "2 Gbit/s"
+
+[[workload]]
+name = "hadoop"
+kind = "mapreduce"
+split_bytes = "2 MB"
+
+[[workload.job]]
+kind = "terasort"
+input = "24 MB"
+reduces = 5
+
+[[workload.job]]
+kind = "sort"
+input = "6 MB"
+reduces = 2
+submit = "21 s"
+
+[[workload]]
+name = "reads"
+kind = "incast"
+receiver = "h1"
+block_bytes = "20 KB"
+rounds = 3
+"#;
+
+#[test]
+fn jobs_are_the_same_on_any_number_of_threads() {
+    let scenario = scenario(JOBS, &[]);
+    let mut world = World::new(Plan::new(&scenario).unwrap()).unwrap();
+    world.run(&mut |_| true).unwrap();
+    assert!(
+        world.progress().now > Time::ZERO + Span::from_secs(25),
+        "two read timeouts are checked"
+    );
+    for (threads, options) in [(2, ALWAYS), (3, BY_TURNS), (4, ALWAYS)] {
+        assert_eq!(same(&scenario, JOBS, threads, options, u64::MAX), Ok(false));
+    }
+    let often = ParallelOptions { check_interval: Duration::ZERO, ..ALWAYS };
+    assert_eq!(same(&scenario, JOBS, 2, often, 3_000), Ok(true));
+}
+
+#[test]
+fn a_job_with_few_events_uses_one_thread() {
+    let scenario = scenario(JOBS, &[]);
+    let options = ParallelOptions { min_events_per_window: (10, 400), ..ALWAYS };
+    let told = in_parts(&scenario, 2, options, u64::MAX);
+    assert!(told.is_err_and(|why| why.starts_with("too few events")));
+}
+
 /// Watcher that stops a partitioned run and saves it: when at least `done` flows are done, after a
 /// number of further calls.
 struct Stopping<'a> {

@@ -83,7 +83,7 @@ impl Endpoint {
             }
             let counted = self.acked_for_growth(acked, before.sacked_out, ctx.config);
             retransmit_first = self.on_new_ack((acked, counted), before.flight, ctx);
-            self.enter_time_wait_if_finished(ctx.now, ctx.config);
+            self.enter_time_wait_if_finished(ctx);
         } else if duplicate && !self.is_non_sack_preventing_reopen(ctx.config) {
             // Counts a duplicate ACK (RFC 5681, section 2). With SACK, only an ACK that SACKs new
             // data is a duplicate (RFC 6675).

@@ -108,15 +108,17 @@ impl Endpoint {
         self.closing = true;
         if self.is_established() {
             self.transmit(ctx);
-            self.enter_time_wait_if_finished(ctx.now, ctx.config);
+            self.enter_time_wait_if_finished(ctx);
         }
     }
 
     /// Enters TIME-WAIT once the FIN of this end is acknowledged and the FIN of the peer has
     /// arrived. In TIME-WAIT a retransmitted FIN is acknowledged.
-    pub(super) fn enter_time_wait_if_finished(&mut self, now: Time, config: &TcpConfig) {
+    pub(super) fn enter_time_wait_if_finished(&mut self, ctx: &mut Context<'_, impl Sink>) {
         if self.timers.time_wait == TimeWait::NotYet && self.is_finished() {
-            self.timers.start_time_wait(now + config.time_wait);
+            let until = ctx.now + ctx.config.time_wait;
+            self.timers.start_time_wait(until);
+            ctx.sink.waits(self.address.id, until);
         }
     }
 

@@ -104,7 +104,7 @@ impl Endpoint {
         let acked = ack - self.stream.una;
         self.advance_una(packet, ack, None, ctx);
         self.on_new_ack((acked, acked), flight_before, ctx);
-        self.enter_time_wait_if_finished(ctx.now, ctx.config);
+        self.enter_time_wait_if_finished(ctx);
         self.transmit(ctx);
         false
     }
@@ -141,7 +141,7 @@ impl Endpoint {
         if self.has_control_state() {
             self.update_pacing_rate(ctx.config);
         }
-        self.enter_time_wait_if_finished(ctx.now, ctx.config);
+        self.enter_time_wait_if_finished(ctx);
         let before = self.stream.next;
         self.transmit(ctx);
         if ctx.config.recovery.probes && self.stream.next == before {

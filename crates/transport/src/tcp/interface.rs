@@ -23,6 +23,9 @@ pub trait Sink {
     }
     /// Arms a timer: [`super::Stack::on_timer`] is to be called for this endpoint at time `at`.
     fn arm(&mut self, at: Time, endpoint: EndpointId);
+    /// Reports that `endpoint` has entered TIME-WAIT, which lasts until the time `until`: one of its
+    /// timers then ends its connection, unless the connection is aborted before.
+    fn waits(&mut self, _endpoint: EndpointId, _until: Time) {}
     /// Notifies the application of `endpoint` of an event.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }

@@ -60,7 +60,7 @@ impl Endpoint {
             ctx.sink.notify(self.address.id, Notice::Delivered);
         }
         if self.receiver.next > self.receiver.fin_at {
-            self.enter_time_wait_if_finished(ctx.now, ctx.config);
+            self.enter_time_wait_if_finished(ctx);
         }
     }
 

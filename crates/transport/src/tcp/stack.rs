@@ -253,6 +253,24 @@ impl Stack {
         e.written()
     }
 
+    /// Makes endpoint `id`, which another part of a partitioned run simulates, end its TIME-WAIT at
+    /// the time `until`, as in that part.
+    pub fn wait_elsewhere(&mut self, id: EndpointId, until: Time, sink: &mut impl Sink) {
+        let e = &mut self.endpoints[id.slot()];
+        if e.address.id == id {
+            e.timers.start_time_wait(until);
+            e.rearm(sink);
+        }
+    }
+
+    /// Copies the number of bytes that endpoint `id` has received from the stack `from` of the part of
+    /// a partitioned run that simulates this endpoint.
+    pub fn copy_received(&mut self, id: EndpointId, from: &Stack) {
+        let (mine, theirs) = (&mut self.endpoints[id.slot()], &from.endpoints[id.slot()]);
+        mine.receiver.next = theirs.receiver.next;
+        mine.receiver.fin_at = theirs.receiver.fin_at;
+    }
+
     /// Requests [`Notice::Delivered`] at endpoint `id` once `bytes` payload bytes in total have
     /// arrived there. Returns whether they have arrived already; in this case there is no notice.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {

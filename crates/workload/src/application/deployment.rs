@@ -247,6 +247,11 @@ impl Deployment {
         all
     }
 
+    /// Whether the application is one of a user, from another crate or a Python file.
+    pub fn is_custom(&self) -> bool {
+        self.processes.iter().any(|process| matches!(process.program, Program::Custom(_)))
+    }
+
     /// Returns the numbers of completed and of planned units of work, as the application's
     /// processes have declared them; the second is 0 if they plan no work.
     pub fn progress(&self) -> (u64, u64) {

@@ -65,6 +65,11 @@ impl MapReduce {
         Ok(MapReduce { nodes, control, read_timeouts: ReadTimeouts::default() })
     }
 
+    /// See [`crate::Workload::asks_at`].
+    pub fn asks_at(&self, token: u64) -> bool {
+        Timer::of(token) == Timer::ReadTimeouts
+    }
+
     /// Returns the numbers of finished jobs and of all jobs.
     pub fn progress(&self) -> (u64, u64) {
         (u64::from(self.control.done), self.nodes.cx.config.jobs.len() as u64)
