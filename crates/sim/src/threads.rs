@@ -210,8 +210,8 @@ fn obstacle_by_hosts(plan: &Plan) -> Option<&'static str> {
     [
         (
             !workloads.iter().all(local),
-            "a workload opens connections when data arrive, or reacts at other hosts, and is no job, \
-             incast, application or flow set",
+            "a workload opens connections when data arrive, or reacts at other hosts, and its kind or \
+             transport does not allow a copy of it in each thread",
         ),
         (
             workloads.len() > 1 && workloads.iter().any(|w| w.workload.mpi().is_some()),
