@@ -16,12 +16,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Workloads with which a run is partitioned, each as the setting values that all its cases have.
-const WORKLOADS: [(&str, &[(&str, &str)]); 22] = [
+const WORKLOADS: [(&str, &[(&str, &str)]); 28] = [
     ("stride", &[("workload.*.kind", "stride")]),
     ("permutation", &[("workload.*.kind", "permutation")]),
     ("all-to-all", &[("workload.*.kind", "all-to-all")]),
     ("flow list", &[("workload.*.kind", "flow-list")]),
     ("poisson", &[("workload.*.kind", "poisson")]),
+    ("poisson, slots used again", &[("workload.*.kind", "poisson"), SHORT_TIME_WAIT]),
+    ("flow list, slots used again", &[("workload.*.kind", "flow-list"), SHORT_TIME_WAIT]),
     ("poisson for a time", &[("workload.*.kind", "poisson"), ("workload.*.duration", GIVEN)]),
     ("requests", &[("workload.*.kind", "all-to-all"), REQUESTS]),
     ("service", &[("workload.*.kind", "service")]),
@@ -39,10 +41,19 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 22] = [
     ("RoCEv2, all-to-all", &[("workload.*.kind", "all-to-all"), ROCE, TOGETHER]),
     ("RoCEv2, requests", &[ROCE, ("workload.*.kind", "all-to-all"), REQUESTS, TOGETHER]),
     ("RoCEv2, service", &[("workload.*.kind", "service"), ROCE]),
+    ("RoCEv2, poisson", &[("workload.*.kind", "poisson"), ROCE, SHORT_WAIT]),
+    ("RoCEv2, jobs", &[("workload.*.kind", "mapreduce"), ROCE, SHORT_WAIT]),
+    ("RoCEv2, incast", &[("workload.*.kind", "incast"), ROCE, SHORT_WAIT]),
+    ("RoCEv2, waiting flows", &[WAITING, ("workload.*.repeat", GIVEN), ROCE, SHORT_WAIT]),
 ];
 
 const ROCE: (&str, &str) = ("workload.*.transport", "rocev2");
-/// All flows start at once: a queue pair that ends before another one is opened prevents parts.
+/// Slots of connections and queue pairs are used again during the run.
+const SHORT_TIME_WAIT: (&str, &str) = ("tcp.time_wait", "200 us");
+const SHORT_WAIT: (&str, &str) = ("rocev2.time_wait", "100 us");
+const WAITING: (&str, &str) = ("workload.*.kind", "permutation");
+/// All flows start at once: a slot that may be used again before another queue pair is opened
+/// prevents parts.
 const TOGETHER: (&str, &str) = ("workload.*.start_window", "0 s");
 const REQUESTS: (&str, &str) = ("workload.*.request_bytes", GIVEN);
 

@@ -116,7 +116,8 @@ impl World {
 
     /// Whether a connection of this part may have ended since the run began.
     pub(crate) fn has_ended(&mut self) -> bool {
-        self.transport_in_part().has_ended()
+        let now = self.site.network.now;
+        self.transport_in_part().has_ended(now)
     }
 
     /// Returns the order of the current event at a host among the events of all parts of a
@@ -234,7 +235,7 @@ impl World {
         let before = before & u64::from(u32::MAX);
         // actions of both endpoints belong to the event of this arrival, also the actions at the
         // sender's host
-        self.set_other(Some((event, number | if here { 1 } else { 2 })));
+        self.set_other(Some((event, number | reaction_of(receiver))));
         if let Some(part_state) = &mut self.part_state {
             part_state.executed = Executed::Here;
             part_state.begin_reports((event, before), false);
@@ -308,7 +309,7 @@ impl World {
         let link = self.down_to(receiver);
         let key = Key::new(self.site.network.now, Class::Arrival);
         let event = self.site.network.sources.order().of((key, link));
-        self.set_other(Some((event, within_link(number, 1))));
+        self.set_other(Some((event, within_link(number, reaction_of(receiver.peer())))));
         self.part_state_mut().executed = Executed::Copy;
         self.part_state_mut().begin_reports((event, number & u64::from(u32::MAX)), true);
         self.complete_across(receiver, number);
@@ -388,7 +389,10 @@ impl World {
                 self.abort_partitioned("TIME-WAIT of a connection is as short as a cable");
                 continue;
             }
-            if self.site.transports.tcp.stack.is_live(end) {
+            if !self.transport().is_live(end) {
+                continue;
+            }
+            if self.transport_in_part().wait_elsewhere(end, until) {
                 self.part_state_mut().waits_elsewhere.insert((until, u64::from(end.0)));
                 self.site.request_tcp(&TcpRequest::WaitElsewhere(end, until));
             }
@@ -417,8 +421,8 @@ impl World {
         let open: Vec<EndpointId> = self.transport().messages().clients().collect();
         for end in open.into_iter().flat_map(|client| [client, client.peer()]) {
             if from.owns(end) {
-                let stack = &from.site.transports.tcp.stack;
-                self.site.transports.tcp.stack.copy_received(end, stack);
+                let bytes = from.transport().received(end);
+                self.transport_in_part().set_received(end, bytes);
             }
         }
     }
@@ -774,6 +778,12 @@ impl World {
         self.site.network.now = last.0.time();
         Ok(self)
     }
+}
+
+/// Returns the place of the reactions of an end of a connection to the arrival of a message, see
+/// [`within_link`]. A part that simulates both ends carries them out in this order.
+fn reaction_of(end: EndpointId) -> u64 {
+    1 + end.side() as u64
 }
 
 /// Returns the lookahead of a partitioned run: the simulated time by which a part can run ahead of

@@ -13,7 +13,9 @@ use crate::stream_transports::interface::{Arrived, Partitionable, StreamTranspor
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction, TcpOptions};
 use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
-use eastwest_types::{ClassId, EndpointId, HopTelemetry, HostId, Packet, SackBlocks, Side, Time};
+use eastwest_types::{
+    ClassId, EndpointId, HopTelemetry, HostId, Packet, SackBlocks, Side, Span, Time,
+};
 use serde::{Deserialize, Serialize};
 
 /// TCP of a run: endpoints, connections, and the messages on connections.
@@ -280,8 +282,12 @@ impl Partitionable for Tcp {
         self.stack.skip()
     }
 
-    fn has_ended(&self) -> bool {
+    fn has_ended(&self, _: Time) -> bool {
         self.stack.has_ended()
+    }
+
+    fn shortest_time_wait(&self) -> Span {
+        self.stack.shortest_time_wait()
     }
 
     fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
@@ -302,6 +308,14 @@ impl Partitionable for Tcp {
     fn arrived(&self, receiver: EndpointId) -> Arrived {
         let (next, above) = self.stack.endpoint(receiver).received_ranges();
         Arrived { next: next.max(1), above: Some(above), first: 1 } // the SYN is position 0
+    }
+
+    fn wait_elsewhere(&mut self, _: EndpointId, _: Time) -> bool {
+        true
+    }
+
+    fn set_received(&mut self, end: EndpointId, bytes: u64) {
+        self.stack.set_received(end, bytes);
     }
 }
 
@@ -389,19 +403,15 @@ impl StreamTransport for Tcp {
         self.request(network, &mut probes.paths, &TcpRequest::Close(sender));
     }
 
-    fn close(&mut self, network: &mut Network, probes: &mut Probes, client: EndpointId) {
-        for end in [client, client.peer()] {
-            if network.owns(self.stack.endpoint(end).local()) {
-                self.request(network, &mut probes.paths, &TcpRequest::Close(end));
-            }
-        }
+    fn close(&mut self, network: &mut Network, probes: &mut Probes, end: EndpointId) {
+        self.shut_down(network, probes, end);
     }
 
     fn is_live(&self, end: EndpointId) -> bool {
         self.stack.is_live(end)
     }
 
-    fn abort(&mut self, client: EndpointId) {
+    fn abort(&mut self, _: Time, client: EndpointId) {
         self.stack.abort(client);
     }
 

@@ -31,7 +31,7 @@ use eastwest_network::routing::{Ecmp, RoutingConfig};
 use eastwest_network::topology::Topology;
 use eastwest_types::{Span, Time};
 use mode_chooser::ModeChooser;
-use report::PartReport;
+use report::{PartReport, SLOT_IS_USED_AGAIN};
 use serde::{Deserialize, Serialize};
 use std::panic::resume_unwind;
 use std::thread;
@@ -166,7 +166,7 @@ fn units(topology: &Topology) -> u32 {
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let has_mpi = plan.workloads.iter().any(|w| w.workload.mpi().is_some());
     let late = has_mpi.then_some("an MPI program opens connections when data arrive");
-    sharing(plan).err().or(late)
+    sharing(plan, false).err().or(late)
 }
 
 /// How the parts of a partitioned run share workloads.
@@ -181,9 +181,10 @@ enum Sharing {
 
 /// Returns how the parts of a run of this plan share its workloads, or the reason why the run cannot be
 /// partitioned.
-fn sharing(plan: &Plan) -> Result<Sharing, &'static str> {
+/// `is_again`: in an earlier try, parts could not handle the events of workloads at their own hosts.
+fn sharing(plan: &Plan, is_again: bool) -> Result<Sharing, &'static str> {
     obstacle_of_network(plan).map_or(Ok(()), Err)?;
-    match obstacle_by_hosts(plan) {
+    match obstacle_by_hosts(plan).or(is_again.then_some(SLOT_IS_USED_AGAIN)) {
         None => Ok(Sharing::ByHosts),
         Some(_) if can_be_replicated(plan) => Ok(Sharing::Replicated),
         Some(why) => Err(why),
@@ -192,8 +193,7 @@ fn sharing(plan: &Plan) -> Result<Sharing, &'static str> {
 
 /// Whether all parts of a partitioned run can handle all events of the workloads of this plan.
 fn can_be_replicated(plan: &Plan) -> bool {
-    let mut workloads = plan.workloads.iter();
-    workloads.all(|w| w.workload.can_be_replicated() && w.transport == Transport::Tcp)
+    plan.workloads.iter().all(|w| w.workload.can_be_replicated())
 }
 
 /// Returns the reason why parts of a run of this plan cannot each handle the events of workloads at
@@ -329,13 +329,15 @@ impl Parts {
     /// Divides the run of the plan that the function `plan` returns among at most `threads` parts;
     /// `plan` must return equal plans at each call. Returns the parts, or as inner error the reason
     /// why the run cannot be divided. `must_gain`: runs that surely become slower are not divided.
+    /// `is_again`: see [`sharing`].
     fn new(
         plan: &dyn Fn() -> Result<Plan, RunError>,
         threads: usize,
         must_gain: bool,
+        is_again: bool,
     ) -> Result<Result<Parts, &'static str>, RunError> {
         let first = plan()?;
-        let mut sharing = match sharing(&first) {
+        let mut sharing = match sharing(&first, is_again) {
             Ok(sharing) => sharing,
             Err(why) => return Ok(Err(why)),
         };
@@ -366,10 +368,18 @@ impl Parts {
             let awaited = first.workloads.iter().filter(|w| !w.background);
             total = awaited.filter_map(|w| w.workload.size_in_parts()).sum();
         }
+        let can_be_replicated = can_be_replicated(&first);
         let mut worlds = build(first, plan, parts)?;
         let transport = worlds[0].site.drivers.of(0).transport;
-        if worlds[0].site.transports.of_mut(transport.number()).partitionable().is_none() {
+        let Some(of_parts) = worlds[0].site.transports.of_mut(transport.number()).partitionable()
+        else {
             return Ok(Err("the transport of the workloads does not support several threads"));
+        };
+        let first_free = Time::ZERO + of_parts.shortest_time_wait();
+        let opens_until = worlds[0].site.drivers.all.iter().map(|d| d.workload.opens_until()).max();
+        if can_be_replicated && opens_until > Some(first_free) {
+            // Slots will probably be used again, which only copies of workloads can follow.
+            (sharing, total) = (Sharing::Replicated, 0);
         }
         let first = &worlds[0];
         let (lookahead, until) = (lookahead(first), first.site.until);
@@ -456,9 +466,18 @@ pub fn run(
     clock: Clock,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, RunError> {
-    match Parts::new(plan, threads, options.min_events_per_window.0 > 0)? {
+    let mut run = |is_again| match Parts::new(
+        plan,
+        threads,
+        options.min_events_per_window.0 > 0,
+        is_again,
+    )? {
         Ok(parts) => run_parts(parts, options, clock, watcher),
         Err(why) => Ok(Outcome::Sequential(why)),
+    };
+    match run(false)? {
+        Outcome::Sequential(SLOT_IS_USED_AGAIN) => run(true),
+        outcome => Ok(outcome),
     }
 }
 

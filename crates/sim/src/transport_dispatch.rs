@@ -103,6 +103,10 @@ impl World {
                 let transport = site.transports.of_mut(via);
                 let client = transport.messages_mut().close(workload, conn.0);
                 transport.close(&mut site.network, &mut site.probes, client);
+                self.begin_action(); // the packet of each end has its own place
+                let site = &mut self.site;
+                let transport = site.transports.of_mut(via);
+                transport.close(&mut site.network, &mut site.probes, client.peer());
             }
             Action::Abort { conn } => {
                 let client = site.transports.of_mut(via).messages_mut().close(workload, conn.0);
@@ -215,8 +219,9 @@ impl World {
                 self.expect_nothing(client);
                 self.expect_nothing(client.peer());
             }
+            let now = self.site.network.now;
             let transport = self.site.transports.of_mut(via);
-            transport.abort(client);
+            transport.abort(now, client);
             transport.messages_mut().gone(client);
         }
     }

@@ -81,6 +81,11 @@ impl FlowList {
         ((self.next - self.open.in_use()) as u64, self.flows.len() as u64)
     }
 
+    /// Returns the time at which the last flow starts.
+    pub fn last_start(&self) -> Time {
+        self.flows.last().map_or(Time::ZERO, |flow| Time::ZERO + flow.start)
+    }
+
     /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {

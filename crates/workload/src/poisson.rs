@@ -135,6 +135,19 @@ impl Poisson {
         }
     }
 
+    /// Returns the mean of the time at which the last flow arrives; if arrivals never end, the time of
+    /// their start.
+    pub fn mean_last_arrival(&self) -> Time {
+        let start = Time::ZERO + self.config.start;
+        match self.config.until {
+            Until::Count(count) => {
+                Time(start.0.saturating_add(self.mean_gap.0.saturating_mul(count)))
+            }
+            Until::Elapsed(_) => self.end,
+            Until::Forever => start,
+        }
+    }
+
     /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {

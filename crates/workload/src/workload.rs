@@ -108,6 +108,16 @@ impl Workload {
         }
     }
 
+    /// Returns about the time until which the workload opens connections, if this does not depend on
+    /// arriving data; otherwise the beginning of the run.
+    pub fn opens_until(&self) -> Time {
+        match self {
+            Workload::FlowList(w) => w.last_start(),
+            Workload::Poisson(w) => w.mean_last_arrival(),
+            _ => Time::ZERO,
+        }
+    }
+
     /// Whether copies of the workload in all parts of a partitioned run can each handle all events:
     /// they then act equally, and each part executes what concerns its own hosts.
     pub fn can_be_replicated(&self) -> bool {

@@ -6,7 +6,7 @@ use crate::network::Network;
 use crate::probes::Probes;
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::Direction;
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Span, Time};
 use serde_json::Value;
 
 /// Event of a connection of which the workload that opened it is notified.
@@ -80,14 +80,15 @@ pub trait StreamTransport {
     /// at the end of a stream.
     fn shut_down(&mut self, _: &mut Network, _: &mut Probes, _: EndpointId) {}
 
-    /// Closes a connection after all its messages have been delivered.
-    fn close(&mut self, network: &mut Network, probes: &mut Probes, client: EndpointId);
+    /// Closes one end of a connection all of whose messages have been delivered. Does nothing in a part
+    /// of a partitioned run that does not simulate this end.
+    fn close(&mut self, network: &mut Network, probes: &mut Probes, end: EndpointId);
 
     /// Whether this endpoint still exists: its connection has neither ended nor been aborted.
     fn is_live(&self, end: EndpointId) -> bool;
 
-    /// Removes a connection at once, without sending a packet.
-    fn abort(&mut self, client: EndpointId);
+    /// Removes a connection at once, at time `now`, without sending a packet.
+    fn abort(&mut self, now: Time, client: EndpointId);
 
     /// Returns the number of bytes that this endpoint has received in order.
     fn received(&self, end: EndpointId) -> u64;
@@ -124,18 +125,24 @@ pub trait StreamTransport {
 pub trait Partitionable {
     /// Prepares for one part of a partitioned run: records the endpoints for
     /// [`take_late_arrivals`](Partitionable::take_late_arrivals).
-    fn become_part(&mut self);
+    fn become_part(&mut self) {}
 
     /// Counts a connection between hosts of other parts of a partitioned run. Returns false if all
     /// slots are in use.
     fn skip(&mut self) -> bool;
 
-    /// Whether a connection may have ended since the run began, so that its slot may be used again.
-    fn has_ended(&self) -> bool;
+    /// Whether a connection may have ended before or at the time `now`, so that its slot may be used
+    /// again.
+    fn has_ended(&self, now: Time) -> bool;
+
+    /// Returns the shortest time after its end from which on the slot of a connection may be used again.
+    fn shortest_time_wait(&self) -> Span;
 
     /// Removes and returns the endpoints at which a packet has arrived since the last call although
     /// their connection may have ended.
-    fn take_late_arrivals(&mut self) -> Vec<EndpointId>;
+    fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
+        Vec::new()
+    }
 
     /// Keeps, in a run that is divided after its beginning, only the counters of the endpoints on the
     /// hosts for which `owns` is true. The first part also keeps the counters of ended connections.
@@ -146,6 +153,14 @@ pub trait Partitionable {
 
     /// Returns which positions of the peer's stream have arrived at an endpoint.
     fn arrived(&self, receiver: EndpointId) -> Arrived;
+
+    /// Notes that an endpoint which another part of a partitioned run simulates ends its TIME-WAIT at the
+    /// time `until`. Returns true if the transport needs an event at this time instead.
+    fn wait_elsewhere(&mut self, end: EndpointId, until: Time) -> bool;
+
+    /// Sets the number of payload bytes that have arrived at an endpoint which another part of a
+    /// partitioned run simulates.
+    fn set_received(&mut self, end: EndpointId, bytes: u64);
 }
 
 /// A transport other than TCP that carries byte streams, such as RoCEv2.

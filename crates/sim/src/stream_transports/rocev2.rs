@@ -14,7 +14,7 @@ use eastwest_measure::frames::{self, Direction};
 use eastwest_transport::rocev2::{
     Connect, Flow, Notice, QueuePair, RoceV2Config, Sink, Stack, TimerTarget,
 };
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -88,6 +88,12 @@ impl Sink for NetworkSink<'_> {
         }
     }
 
+    fn waits(&mut self, endpoint: EndpointId, until: Time) {
+        if let Some(partition) = &mut self.network.fabric.partition {
+            partition.waits(endpoint, until);
+        }
+    }
+
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
         self.notices.push((endpoint, notice));
     }
@@ -99,20 +105,16 @@ fn loss_counts(sender: &QueuePair) -> LossCounts {
 }
 
 impl Partitionable for RoceV2 {
-    fn become_part(&mut self) {
-        self.stack.record_late_arrivals();
-    }
-
     fn skip(&mut self) -> bool {
         self.stack.skip()
     }
 
-    fn has_ended(&self) -> bool {
-        self.stack.has_closed()
+    fn has_ended(&self, now: Time) -> bool {
+        self.stack.has_free_slots(now)
     }
 
-    fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
-        self.stack.take_late_arrivals()
+    fn shortest_time_wait(&self) -> Span {
+        self.stack.config().time_wait
     }
 
     fn keep_own_counters(&mut self, is_first: bool, owns: &dyn Fn(HostId) -> bool) {
@@ -128,6 +130,15 @@ impl Partitionable for RoceV2 {
 
     fn arrived(&self, receiver: EndpointId) -> Arrived {
         Arrived { next: self.stack.end(receiver).received(), above: None, first: 0 }
+    }
+
+    fn wait_elsewhere(&mut self, end: EndpointId, until: Time) -> bool {
+        self.stack.wait(end, until);
+        false
+    }
+
+    fn set_received(&mut self, end: EndpointId, bytes: u64) {
+        self.stack.set_received(end, bytes);
     }
 }
 
@@ -175,7 +186,7 @@ impl StreamTransport for RoceV2 {
             dscp,
             class: class.0,
         };
-        let end = self.stack.open(&connect)?;
+        let end = self.stack.open(network.now, &connect)?;
         self.connections.open(number, end, client, server, (0, 0));
         self.messages.open(workload, name, end, class);
         Some((end, self.connections.of(end)))
@@ -214,16 +225,18 @@ impl StreamTransport for RoceV2 {
         self.watch(sender.peer());
     }
 
-    fn close(&mut self, network: &mut Network, _: &mut Probes, client: EndpointId) {
-        self.work(network, |stack, _, out| stack.close(client, out));
+    fn close(&mut self, network: &mut Network, _: &mut Probes, end: EndpointId) {
+        if network.owns(self.stack.end(end).local()) {
+            self.work(network, |stack, now, out| stack.close(now, end, out));
+        }
     }
 
     fn is_live(&self, end: EndpointId) -> bool {
         self.stack.is_live(end)
     }
 
-    fn abort(&mut self, client: EndpointId) {
-        self.stack.abort(client);
+    fn abort(&mut self, now: Time, client: EndpointId) {
+        self.stack.abort(now, client);
     }
 
     fn received(&self, end: EndpointId) -> u64 {
@@ -293,7 +306,6 @@ impl FurtherTransport for RoceV2 {
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)> {
         while !self.notices.is_empty() {
             match self.notices.remove(0) {
-                (end, Notice::Closed) => self.messages.gone(end),
                 (end, _) if !self.stack.is_live(end) => {} // aborted after the notice
                 (end, Notice::Delivered) => return Some((end, StreamNotice::Delivered)),
                 (end, Notice::Failed) => return Some((end, StreamNotice::Failed)),

@@ -3,6 +3,9 @@
 use crate::world::World;
 use eastwest_types::Time;
 
+/// Reason for which parts that handle the events of workloads at their own hosts cannot finish a run.
+pub const SLOT_IS_USED_AGAIN: &str = "a connection ended before another one was opened";
+
 /// Report of one part of a partitioned run to the other parts between two windows. The same type
 /// holds the sum over all parts.
 #[derive(Clone, Copy)]
@@ -90,6 +93,6 @@ impl PartReport {
             (Some(over), Some(open)) => over <= open,
             _ => false,
         };
-        self.abort_reason.or(reused.then_some("a connection ended before another one was opened"))
+        self.abort_reason.or(reused.then_some(SLOT_IS_USED_AGAIN))
     }
 }

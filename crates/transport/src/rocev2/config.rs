@@ -25,6 +25,8 @@ pub struct RoceV2Config {
     /// Number of consecutive timeouts that a queue pair survives; it fails at the next one (retry
     /// count).
     pub retries: u32,
+    /// Time from the end of a queue pair, at both of its ends, until its slot may be used again.
+    pub time_wait: Span,
     /// Rate control of all queue pairs, with its settings.
     pub control: ControlSettings,
     /// Differentiated services codepoint (0–63) of congestion notification packets.
@@ -113,6 +115,16 @@ fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
         .default("7")
         .range("0", "1000"),
     );
+    let time_wait = s.get(
+        key(
+            "time_wait",
+            "Time from the end of a queue pair until its number may be used again; both ends answer \
+             late packets until then (Linux's connection manager, cma.c and cm.c: twice the lifetime \
+             of a packet, 4.096 us · 2^16, in ms rounded down to a power of two).",
+        )
+        .default("512 ms")
+        .range("0 s", "1 h"),
+    );
     let cnp_dscp: Dscp = s.get(
         key("cnp_dscp", "Codepoint of congestion notification packets (Mellanox, cnp_dscp: 48).")
             .value(Dscp(48)),
@@ -123,6 +135,7 @@ fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
         ack_every,
         timeout,
         retries,
+        time_wait,
         control,
         cnp_dscp: cnp_dscp.0,
         framing: below.framing,

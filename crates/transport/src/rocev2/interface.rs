@@ -39,8 +39,6 @@ pub enum Notice {
     Delivered,
     /// The queue pair has failed after too many consecutive timeouts.
     Failed,
-    /// The queue pair has ended, and its slot is free for another.
-    Closed,
 }
 
 /// Packets of a queue pair in one direction, which one network card of the sender sends.
@@ -69,6 +67,9 @@ pub trait Sink {
     /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`. A NIC queue has one
     /// timer, so that arming it again replaces the earlier time.
     fn arm(&mut self, at: Time, target: TimerTarget);
+    /// Informs of the end `endpoint` of a queue pair, which has finished, and of the time `until` at
+    /// which its TIME-WAIT ends.
+    fn waits(&mut self, _endpoint: EndpointId, _until: Time) {}
     /// Notifies the application at one end of a queue pair of an event.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }

@@ -29,7 +29,7 @@ struct Address {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Responder {
     /// Position of the next expected byte of the peer's stream.
-    expected: u64,
+    pub(super) expected: u64,
     /// Whether a negative acknowledgement has been sent for the position `expected`.
     nak_sent: bool,
     /// The application is notified when all bytes before this position have arrived; `u64::MAX` if
@@ -50,6 +50,8 @@ pub struct QueuePair {
     failed: bool,
     /// Time of the earliest timer event of this end that is pending in the simulator.
     pub(super) armed_at: Time,
+    /// Time at which TIME-WAIT ends; [`Time::NEVER`] before the end has finished.
+    wait_ends: Time,
     counters: Counters,
     pub(super) requester: Requester,
     /// Send time of the last packet, and its bytes on the link including framing.
@@ -76,6 +78,7 @@ impl QueuePair {
             closing: false,
             failed: false,
             armed_at: Time::NEVER,
+            wait_ends: Time::NEVER,
             counters: Counters::default(),
             requester: Requester::new(),
             sent: (Time::ZERO, 0),
@@ -146,8 +149,24 @@ impl QueuePair {
         self.closing && (self.failed || self.acknowledged() == self.written())
     }
 
-    /// Releases the slot of this end. The identifier becomes `name`, so that late packets and timer
-    /// events of the queue pair are ignored.
+    /// Whether this end has finished and is in TIME-WAIT.
+    pub(super) fn waits(&self) -> bool {
+        self.wait_ends != Time::NEVER
+    }
+
+    /// Returns the time at which TIME-WAIT ends; [`Time::NEVER`] before the end has finished.
+    pub(super) fn wait_ends(&self) -> Time {
+        self.wait_ends
+    }
+
+    /// Begins TIME-WAIT, which ends at the time `until`.
+    pub(super) fn begin_wait(&mut self, until: Time) {
+        self.wait_ends = until;
+        self.requester.release_memory();
+    }
+
+    /// Releases the slot of this end, whose queue pair was aborted. The identifier becomes `name`, so
+    /// that late packets and timer events of the queue pair are ignored.
     pub(super) fn vacate(&mut self, name: EndpointId) {
         self.address.id = name;
         self.requester.release_memory();

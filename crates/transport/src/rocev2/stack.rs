@@ -6,7 +6,8 @@ use super::interface::{Connect, Notice, Sink, TimerTarget};
 use super::queue_pair::QueuePair;
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time, rocev2};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Queue of a network card (NIC): the queue pairs of one card and codepoint that have packets to
 /// send, served round-robin.
@@ -25,20 +26,19 @@ struct NicQueue {
 pub struct Stack {
     config: RoceV2Config,
     ends: Vec<QueuePair>,
-    /// Slots of client ends that a new queue pair may use.
-    free: Vec<u32>,
+    /// Client ends of queue pairs that have ended: the time from which a new queue pair may use their
+    /// slots, and the endpoint. The order does not depend on the order of events at one time. Endpoints
+    /// of queue pairs that were aborted later are not removed.
+    free: BinaryHeap<Reverse<(Time, u32)>>,
     /// NIC queues by number; queues without queue pairs are never served.
     nics: Vec<NicQueue>,
-    /// Counters of all ends whose queue pair has ended.
+    /// Counters of all ends whose slot has been used again, or whose queue pair was aborted.
     closed_totals: Counters,
     /// Number of queue pairs in other parts of a partitioned run that were opened after the last
     /// slot of this stack.
     elsewhere: u32,
-    /// Whether any queue pair has been closed, so that its slot may be used again.
-    any_closed: bool,
-    /// Ends with all data acknowledged at which a packet has arrived or a timer was armed again after
-    /// they were closed, if they are recorded.
-    late_arrivals: Option<Vec<EndpointId>>,
+    /// First time at which the TIME-WAIT of an end is over; [`Time::NEVER`] if none has begun.
+    first_wait_ends: Time,
 }
 
 /// Host of a queue pair that other parts of a partitioned run simulate.
@@ -50,12 +50,11 @@ impl Stack {
         Stack {
             config,
             ends: Vec::new(),
-            free: Vec::new(),
+            free: BinaryHeap::new(),
             nics: Vec::new(),
             closed_totals: Counters::default(),
             elsewhere: 0,
-            any_closed: false,
-            late_arrivals: None,
+            first_wait_ends: Time::NEVER,
         }
     }
 
@@ -64,12 +63,12 @@ impl Stack {
         &self.config
     }
 
-    /// Opens a queue pair. Returns the client's end, or `None` if all slots are in use.
-    pub fn open(&mut self, c: &Connect) -> Option<EndpointId> {
-        let (slot, generation) = match self.free.pop() {
+    /// Opens a queue pair at time `now`. Returns the client's end, or `None` if all slots are in use.
+    pub fn open(&mut self, now: Time, c: &Connect) -> Option<EndpointId> {
+        let (slot, generation) = match self.next_free(now) {
             Some(slot) => {
-                let old = self.ends[slot as usize].id();
-                (slot as usize, old.generation().wrapping_add(1))
+                let old = self.ends[slot].id();
+                (slot, old.generation().wrapping_add(1))
             }
             None => {
                 let slot = self.ends.len() + 2 * self.elsewhere as usize;
@@ -89,11 +88,26 @@ impl Stack {
         if slot == self.ends.len() {
             self.ends.extend(pair);
         } else {
-            let [client, server] = pair;
-            self.ends[slot] = client;
-            self.ends[slot + 1] = server;
+            for (old, new) in self.ends[slot..].iter_mut().zip(pair) {
+                self.closed_totals.add(old.counters());
+                *old = new;
+            }
         }
         Some(id)
+    }
+
+    /// Removes and returns a slot that a new queue pair may use at time `now`.
+    fn next_free(&mut self, now: Time) -> Option<usize> {
+        while let Some(&Reverse((from, client))) = self.free.peek()
+            && from <= now
+        {
+            self.free.pop();
+            let client = EndpointId(client);
+            if self.is_live(client) {
+                return Some(client.slot());
+            }
+        }
+        None
     }
 
     /// Counts a queue pair whose ends other parts of a partitioned run simulate, so that later queue
@@ -118,21 +132,9 @@ impl Stack {
         self.ends.extend((self.ends.len()..slots).map(blank));
     }
 
-    /// Whether any queue pair has been closed since the run began.
-    pub fn has_closed(&self) -> bool {
-        self.any_closed
-    }
-
-    /// Starts to record the ends at which a packet arrives, or a timer is armed again, after they were
-    /// closed and all their data was acknowledged, for [`Stack::take_late_arrivals`]. Whether this
-    /// happens depends on the other end, which may still need the queue pair.
-    pub fn record_late_arrivals(&mut self) {
-        self.late_arrivals = Some(Vec::new());
-    }
-
-    /// Removes and returns the recorded ends, which had been closed before.
-    pub fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
-        self.late_arrivals.as_mut().map_or(Vec::new(), std::mem::take)
+    /// Whether the slot of a queue pair may have become free before or at the time `now`.
+    pub fn has_free_slots(&self, now: Time) -> bool {
+        self.first_wait_ends <= now
     }
 
     /// Takes over the ends on the hosts for which `theirs` is true from the stack of another part of
@@ -201,29 +203,67 @@ impl Stack {
         arrived
     }
 
-    /// Closes a queue pair. The queue pair ends when, at each end, all posted data is acknowledged
-    /// or the end has failed.
-    pub fn close(&mut self, id: EndpointId, sink: &mut impl Sink) {
+    /// Closes one end of a queue pair, for its application. The end finishes when all data that it has
+    /// posted is acknowledged, or it has failed. It then answers late packets; TIME-WAIT after both
+    /// ends have finished, another queue pair may use their slots.
+    pub fn close(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+        if self.is_live(id) {
+            self.ends[id.slot()].closing = true;
+            self.wait_if_done(now, id, sink);
+        }
+    }
+
+    /// Begins the TIME-WAIT of an end that is closing, once it has finished. Returns whether it has.
+    #[cold]
+    fn wait_if_done(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) -> bool {
+        let end = &self.ends[id.slot()];
+        if end.is_done() && !end.waits() {
+            let until = now + self.config.time_wait;
+            self.wait(id, until);
+            sink.waits(id, until);
+        }
+        self.ends[id.slot()].waits()
+    }
+
+    /// Records that the TIME-WAIT of an end, which another part of a partitioned run may simulate,
+    /// ends at the time `until`.
+    pub fn wait(&mut self, id: EndpointId, until: Time) {
+        if !self.is_live(id) {
+            return; // aborted
+        }
+        self.first_wait_ends = self.first_wait_ends.min(until);
+        self.ends[id.slot()].begin_wait(until);
+        let peer = &self.ends[id.peer().slot()];
+        if peer.waits() {
+            let from = until.max(peer.wait_ends());
+            self.free.push(Reverse((from, id.0.min(id.peer().0))));
+        }
+    }
+
+    /// Ends a queue pair at once, without a [`Notice`]. Packets in flight will be ignored. The slot may
+    /// be used again from the time `now` on.
+    pub fn abort(&mut self, now: Time, id: EndpointId) {
         if !self.is_live(id) {
             return;
         }
-        self.any_closed = true;
-        for end in [id, id.peer()] {
-            self.ends[end.slot()].closing = true;
+        let client = id.slot() & !1;
+        let generation = id.generation().wrapping_add(1);
+        for (i, end) in self.ends[client..client + 2].iter_mut().enumerate() {
+            // The slots get a new generation, so that late packets and timer events are ignored.
+            self.closed_totals.add(end.counters());
+            end.vacate(EndpointId::new(client + i, generation));
         }
-        if self.release(id) {
-            sink.notify(id, Notice::Closed);
-        }
+        self.free.push(Reverse((now, EndpointId::new(client, generation).0)));
+        self.first_wait_ends = self.first_wait_ends.min(now);
     }
 
-    /// Ends a queue pair at once, without a [`Notice`]. Packets in flight will be ignored.
-    pub fn abort(&mut self, id: EndpointId) {
-        if self.is_live(id) {
-            self.free_slots(id);
-        }
+    /// Sets the number of payload bytes that have arrived at end `id`, which another part of a
+    /// partitioned run simulates.
+    pub fn set_received(&mut self, id: EndpointId, bytes: u64) {
+        self.ends[id.slot()].responder.expected = bytes;
     }
 
-    /// Whether `id` is an end of a queue pair that has not ended.
+    /// Whether `id` is an end of a queue pair whose slot was not used again, and that was not aborted.
     pub fn is_live(&self, id: EndpointId) -> bool {
         self.ends.get(id.slot()).is_some_and(|end| end.id() == id)
     }
@@ -232,11 +272,6 @@ impl Stack {
     pub fn on_packet(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let id = packet.dst_endpoint;
         if self.is_live(id) {
-            if let Some(late) =
-                self.late_arrivals.as_mut().filter(|_| self.ends[id.slot()].is_done())
-            {
-                late.push(id);
-            }
             self.ends[id.slot()].on_packet(now, packet, &self.config, sink);
             // Data does not change the deadlines of the end that receives it.
             let may_change_timer = packet.flags & rocev2::DATA == 0;
@@ -257,14 +292,6 @@ impl Stack {
                     sink.notify(id, Notice::Failed);
                 }
                 self.service_end(now, id, true, sink);
-                let end = &self.ends[id.slot()];
-                if let Some(late) = &mut self.late_arrivals
-                    && end.id() == id
-                    && end.is_done()
-                    && end.armed_at != Time::NEVER
-                {
-                    late.push(id);
-                }
             }
             TimerTarget::Nic(number) => {
                 let nic = &mut self.nics[number as usize];
@@ -276,8 +303,8 @@ impl Stack {
         }
     }
 
-    /// Sends the packets of one end of a queue pair after an event, arms its timer if the event may
-    /// have changed its deadlines, and frees its slot if it has ended.
+    /// Sends the packets of one end of a queue pair after an event, and arms its timer if the event may
+    /// have changed its deadlines and it has not finished.
     fn service_end(
         &mut self,
         now: Time,
@@ -292,11 +319,11 @@ impl Stack {
             self.nics[nic as usize].ready.push_back(id);
             self.serve_nic(now, nic, sink);
         }
+        if self.ends[id.slot()].closing && self.wait_if_done(now, id, sink) {
+            return;
+        }
         if may_change_timer {
             self.ends[id.slot()].rearm(sink);
-        }
-        if self.release(id) {
-            sink.notify(id, Notice::Closed);
         }
     }
 
@@ -332,28 +359,6 @@ impl Stack {
             }
             end.rearm(sink);
         }
-    }
-
-    /// Frees the slots of a queue pair if both of its ends have finished. Returns whether both ends
-    /// had finished.
-    fn release(&mut self, id: EndpointId) -> bool {
-        let client = id.slot() & !1;
-        let done = self.ends[client..client + 2].iter().all(QueuePair::is_done);
-        if done {
-            self.free_slots(id);
-        }
-        done
-    }
-
-    fn free_slots(&mut self, id: EndpointId) {
-        let client = id.slot() & !1;
-        let generation = id.generation().wrapping_add(1);
-        for (i, end) in self.ends[client..client + 2].iter_mut().enumerate() {
-            // The slots get a new generation, so that late packets and timer events are ignored.
-            self.closed_totals.add(end.counters());
-            end.vacate(EndpointId::new(client + i, generation));
-        }
-        self.free.push(client as u32);
     }
 
     /// Returns one end of a queue pair, to read its counters and state.

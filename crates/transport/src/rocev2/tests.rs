@@ -94,6 +94,7 @@ fn config() -> RoceV2Config {
         ack_every: 64,
         timeout: Span::from_us(1_000),
         retries: 7,
+        time_wait: Span::from_ms(10),
         control: ControlSettings::None,
         cnp_dscp: 48,
         framing: FRAMING,
@@ -125,7 +126,7 @@ impl Bench {
             dscp: 24,
             class: 0,
         };
-        self.stack.open(&connect).expect("there is room")
+        self.stack.open(self.net.now, &connect).expect("there is room")
     }
 
     /// Posts a message of `bytes` bytes at end `id`, and requests a notification when it has
@@ -305,21 +306,63 @@ fn queue_pairs_of_a_host_take_turns() {
     assert!(times[2].since(times[0]) <= packet_time() * 4, "{times:?}");
 }
 
+/// Sends the first packet of the queue pair of `first` again, as a late copy.
+fn arrive_late(b: &mut Bench, first: EndpointId) {
+    let mut late = Packet::blank(HostId(1));
+    (late.flags, late.payload) = (rocev2::DATA | rocev2::ASKS, 1024);
+    late.dst_endpoint = first.peer();
+    b.stack.on_packet(b.net.now, &late, &mut b.net);
+}
+
 #[test]
-fn closed_queue_pairs_give_their_slots_to_others_who_do_not_hear_them() {
+fn a_new_queue_pair_uses_the_slot_of_an_ended_one_after_time_wait() {
     let mut b = bench(config(), |_, _| What::Pass);
     let first = b.open(0, 1);
     b.write(first, 1024 * 10);
-    b.stack.close(first, &mut b.net);
+    for end in [first, first.peer()] {
+        b.stack.close(b.net.now, end, &mut b.net);
+    }
     b.finish();
-    assert!(!b.stack.is_live(first) && b.net.notices.iter().any(|n| n.2 == Notice::Closed));
+    let ack = RATE.time_for(u64::from(RoceV2Config::ACK) + u64::from(FRAMING));
+    let done = b.net.sent.last().expect("the last ACK").0 + ack + DELAY;
+    arrive_late(&mut b, first);
+    assert_eq!(b.stack.totals().acks, 2, "in TIME-WAIT, late copies are acknowledged");
+
+    b.net.now = (done + config().time_wait).before(Span(1));
     let second = b.open(0, 1);
-    assert_eq!(second.slot(), first.slot());
-    let mut late = Packet::blank(HostId(1));
-    (late.flags, late.dst_endpoint, late.payload) = (rocev2::DATA, first.peer(), 1024);
-    b.stack.on_packet(b.net.now, &late, &mut b.net);
-    assert_eq!(b.stack.end(second.peer()).received(), 0);
-    assert_eq!(b.stack.totals().packets, 10);
+    assert_ne!(second.slot(), first.slot());
+    b.net.now = done + config().time_wait;
+    let third = b.open(0, 1);
+    assert_eq!(third.slot(), first.slot());
+    arrive_late(&mut b, first);
+    assert_eq!(b.stack.end(third.peer()).received(), 0);
+    assert_eq!((b.stack.totals().packets, b.stack.totals().acks), (10, 2));
+}
+
+#[test]
+fn slots_of_queue_pairs_that_end_at_one_time_are_used_in_their_order() {
+    let mut b = bench(config(), |_, _| What::Pass);
+    let ids = [b.open(0, 1), b.open(0, 1), b.open(0, 1)];
+    for end in [ids[2], ids[0].peer(), ids[2].peer(), ids[0]] {
+        b.stack.close(b.net.now, end, &mut b.net);
+    }
+    b.stack.close(b.net.now, ids[1], &mut b.net); // its peer stays open
+    b.net.now += config().time_wait;
+    let slots = [b.open(0, 1), b.open(0, 1), b.open(0, 1)].map(EndpointId::slot);
+    assert_eq!(slots, [ids[0].slot(), ids[2].slot(), 6]);
+}
+
+#[test]
+fn an_abort_in_time_wait_frees_the_slot_at_once_and_only_once() {
+    let mut b = bench(config(), |_, _| What::Pass);
+    let first = b.open(0, 1);
+    for end in [first, first.peer()] {
+        b.stack.close(b.net.now, end, &mut b.net);
+    }
+    b.stack.abort(b.net.now, first);
+    assert_eq!(b.open(0, 1).slot(), first.slot());
+    b.net.now += config().time_wait;
+    assert_eq!(b.open(0, 1).slot(), first.slot() + 2);
 }
 
 #[test]

@@ -94,6 +94,12 @@ impl Stack {
         self.settings.others.iter().map(of).fold(of(&self.settings.first), Span::min)
     }
 
+    /// Returns the shortest TIME-WAIT in any of the stack's settings.
+    pub fn shortest_time_wait(&self) -> Span {
+        let others = self.settings.others.iter().map(|c| c.time_wait);
+        others.fold(self.settings.first.time_wait, Span::min)
+    }
+
     /// Returns the TCP settings of the endpoint in the slot of `id`.
     pub fn config_of(&self, id: EndpointId) -> &TcpConfig {
         self.settings.get(self.endpoints[id.slot()].settings())
@@ -263,12 +269,10 @@ impl Stack {
         }
     }
 
-    /// Copies the number of bytes that endpoint `id` has received from the stack `from` of the part of
-    /// a partitioned run that simulates this endpoint.
-    pub fn copy_received(&mut self, id: EndpointId, from: &Stack) {
-        let (mine, theirs) = (&mut self.endpoints[id.slot()], &from.endpoints[id.slot()]);
-        mine.receiver.next = theirs.receiver.next;
-        mine.receiver.fin_at = theirs.receiver.fin_at;
+    /// Sets the number of payload bytes that have arrived at endpoint `id`, which another part of a
+    /// partitioned run simulates.
+    pub fn set_received(&mut self, id: EndpointId, bytes: u64) {
+        self.endpoints[id.slot()].receiver.next = bytes + 1; // the SYN is position 0
     }
 
     /// Requests [`Notice::Delivered`] at endpoint `id` once `bytes` payload bytes in total have
