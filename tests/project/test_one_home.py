@@ -239,7 +239,7 @@ use crate::stream_transports::number::TransportNumber;
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::Direction;
 use eastwest_transport::at_once::AtOnceConfig;
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -310,15 +310,15 @@ impl StreamTransport for AtOnce {
 
     fn truncate(&mut self, _: EndpointId, _: Side) {}
 
-    fn close(&mut self, _: &mut Network, _: &mut Probes, client: EndpointId) {
-        self.messages.gone(client);
+    fn close(&mut self, _: &mut Network, _: &mut Probes, end: EndpointId) {
+        self.messages.gone(end);
     }
 
     fn is_live(&self, _: EndpointId) -> bool {
         true
     }
 
-    fn abort(&mut self, _: EndpointId) {}
+    fn abort(&mut self, _: Time, _: EndpointId) {}
 
     fn received(&self, end: EndpointId) -> u64 {
         self.streams[end.slot() / 2].1[end.peer().side() as usize]
