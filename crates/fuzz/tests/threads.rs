@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Workloads with which a run is partitioned, each as the setting values that all its cases have.
-const WORKLOADS: [(&str, &[(&str, &str)]); 28] = [
+const WORKLOADS: [(&str, &[(&str, &str)]); 31] = [
     ("stride", &[("workload.*.kind", "stride")]),
     ("permutation", &[("workload.*.kind", "permutation")]),
     ("all-to-all", &[("workload.*.kind", "all-to-all")]),
@@ -35,6 +35,8 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 28] = [
     ("incast", &[("workload.*.kind", "incast")]),
     ("applications", &[("workload.*.kind", "key-value")]),
     ("waiting flows", &[("workload.*.kind", "permutation"), ("workload.*.repeat", GIVEN)]),
+    ("bulk", &[("workload.*.kind", "bulk"), STOPS]),
+    ("datagrams", &[("workload.*.kind", "datagrams"), STRIDE]),
     ("jobs beside others", &[("workload.*.kind", "mapreduce"), ("workload.*.kind", "service")]),
     ("RoCEv2, stride", &[("workload.*.kind", "stride"), ROCE, TOGETHER]),
     ("RoCEv2, permutation", &[("workload.*.kind", "permutation"), ROCE, TOGETHER]),
@@ -44,6 +46,7 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 28] = [
     ("RoCEv2, poisson", &[("workload.*.kind", "poisson"), ROCE, SHORT_WAIT]),
     ("RoCEv2, jobs", &[("workload.*.kind", "mapreduce"), ROCE, SHORT_WAIT]),
     ("RoCEv2, incast", &[("workload.*.kind", "incast"), ROCE, SHORT_WAIT]),
+    ("RoCEv2, bulk", &[("workload.*.kind", "bulk"), STOPS, ROCE, SHORT_WAIT]),
     ("RoCEv2, waiting flows", &[WAITING, ("workload.*.repeat", GIVEN), ROCE, SHORT_WAIT]),
 ];
 
@@ -51,6 +54,8 @@ const ROCE: (&str, &str) = ("workload.*.transport", "rocev2");
 /// Slots of connections and queue pairs are used again during the run.
 const SHORT_TIME_WAIT: (&str, &str) = ("tcp.time_wait", "200 us");
 const SHORT_WAIT: (&str, &str) = ("rocev2.time_wait", "100 us");
+/// Bulk transfers stop during the run.
+const STOPS: (&str, &str) = ("workload.*.duration", "1 ms");
 const WAITING: (&str, &str) = ("workload.*.kind", "permutation");
 /// All flows start at once: a slot that may be used again before another queue pair is opened
 /// prevents parts.

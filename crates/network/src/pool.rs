@@ -154,9 +154,11 @@ pub(crate) struct Side {
 
 impl Stored {
     /// Returns the stream positions of the payload (low 32 bits): position of the first byte, and
-    /// position after the last byte.
+    /// position after the last byte. The positions of a datagram, which has no stream, are equal.
     pub(crate) fn positions(&self) -> (u32, u32) {
-        (self.seq, self.seq.wrapping_add(u32::from(self.payload())))
+        let is_datagram = self.notes() & Packet::DATAGRAM != 0 && self.flags == 0;
+        let bytes = if is_datagram { 0 } else { u32::from(self.payload()) };
+        (self.seq, self.seq.wrapping_add(bytes))
     }
 }
 

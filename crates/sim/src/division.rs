@@ -129,7 +129,7 @@ impl World {
             {
                 mpi.announce(message.sent, message.tag, envelope);
             }
-            self.expect_across(sender, message.end);
+            self.expect_across(workload, sender, message.end);
         }
     }
 

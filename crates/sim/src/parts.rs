@@ -54,7 +54,7 @@ const RANKS_OF_OPENED: u64 = (1 << 24) - 1;
 
 /// Length of a byte stream in bytes from which on the 32 bits of a stream position in the log of
 /// lost packets are ambiguous.
-const LONGEST_STREAM: u64 = 1 << 31;
+pub(crate) const LONGEST_STREAM: u64 = 1 << 31;
 
 impl World {
     /// Returns the state of this part of a partitioned run.
@@ -214,8 +214,11 @@ impl World {
     /// Registers the stream position at which a message ends that is about to be written, if the
     /// receiver is in this part and other parts must know of the arrival: the part of the sender, or
     /// all parts if they replicate workloads. This part will promise the time of the arrival to them.
-    pub(crate) fn expect_across(&mut self, sender: EndpointId, end: u64) {
+    pub(crate) fn expect_across(&mut self, workload: u16, sender: EndpointId, end: u64) {
         let receiver = sender.peer();
+        if self.site.drivers.of(workload).workload.truncates() {
+            return; // see `watch_truncated`
+        }
         if end >= LONGEST_STREAM {
             self.abort_partitioned("a connection carries more than 2 GiB");
         }
@@ -225,9 +228,42 @@ impl World {
         }
     }
 
+    /// Registers the end of the last message to `receiver`, which has been truncated to what the sender
+    /// has sent, so that its last byte may be in flight.
+    pub(crate) fn watch_truncated(&mut self, receiver: EndpointId) {
+        if self.part_state.is_none() {
+            return;
+        }
+        let Some(end) = self.transport().messages().next_end(receiver) else { return };
+        if end >= LONGEST_STREAM {
+            return self.abort_partitioned("a connection carries more than 2 GiB");
+        }
+        if self.owns(receiver) && self.transport().received(receiver) < end {
+            let down = self.down_to(receiver);
+            let end = self.transport_in_part().arrived(receiver).first + end;
+            self.site.network.fabric.watch_under_way(down, receiver, (end, end));
+        }
+    }
+
+    /// Whether this part of a partitioned run executes the wake-up at which a workload truncates its
+    /// messages, so that a message which is complete now has been truncated to what has arrived.
+    pub(crate) fn truncates(&self, workload: u16) -> bool {
+        let is_wake_up = || self.partition().other.is_some_and(|(event, _)| event.0.is_wake_up());
+        self.site.drivers.of(workload).workload.truncates() && is_wake_up()
+    }
+
     /// Handles the arrival of a message at `receiver`, which this part of a partitioned run
     /// simulates. If the sender is in another part, checks that the arrival was promised.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
+        if self.truncates(d.workload) {
+            // All parts execute this, so that the rows of all parts have an order.
+            let event = self.part_state().place.event;
+            self.part_state_mut().begin_reports(event, false);
+            if self.owns(receiver.peer()) {
+                self.complete(receiver, d, 0);
+            }
+            return;
+        }
         let down = self.down_to(receiver);
         let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
         let (event, number) = self.site.network.fabric.event_at(now, down);
@@ -415,14 +451,14 @@ impl World {
         self.part_state().asks.contains(&at)
     }
 
-    /// Copies the numbers of received bytes of all endpoints that the part `from` of a partitioned run
-    /// simulates and whose connections are open.
-    pub(crate) fn copy_received(&mut self, from: &World) {
+    /// Copies the numbers of received and of sent bytes of all endpoints that the part `from` of a
+    /// partitioned run simulates and whose connections are open.
+    pub(crate) fn copy_progress(&mut self, from: &World) {
         let open: Vec<EndpointId> = self.transport().messages().clients().collect();
         for end in open.into_iter().flat_map(|client| [client, client.peer()]) {
             if from.owns(end) {
-                let bytes = from.transport().received(end);
-                self.transport_in_part().set_received(end, bytes);
+                let (received, sent) = (from.transport().received(end), from.transport().sent(end));
+                self.transport_in_part().set_progress(end, received, sent);
             }
         }
     }

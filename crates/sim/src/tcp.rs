@@ -314,8 +314,8 @@ impl Partitionable for Tcp {
         true
     }
 
-    fn set_received(&mut self, end: EndpointId, bytes: u64) {
-        self.stack.set_received(end, bytes);
+    fn set_progress(&mut self, end: EndpointId, received: u64, sent: u64) {
+        self.stack.set_progress(end, received, sent);
     }
 }
 
@@ -417,6 +417,10 @@ impl StreamTransport for Tcp {
 
     fn received(&self, end: EndpointId) -> u64 {
         self.stack.endpoint(end).received()
+    }
+
+    fn sent(&self, end: EndpointId) -> u64 {
+        self.stack.endpoint(end).sent_to()
     }
 
     fn hosts(&self, end: EndpointId) -> (HostId, HostId) {

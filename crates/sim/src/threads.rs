@@ -15,7 +15,7 @@ pub use mode_chooser::{Clock, TrialTimes};
 pub use watch::{PartsSnapshot, Request, Watcher};
 
 use crate::frame::Frame;
-use crate::parts::lookahead;
+use crate::parts::{LONGEST_STREAM, lookahead};
 use crate::plan::{Plan, Transport, WorkloadPlan};
 use crate::results::Results;
 use crate::world::{Progress, RunError, World};
@@ -382,6 +382,9 @@ impl Parts {
             (sharing, total) = (Sharing::Replicated, 0);
         }
         let first = &worlds[0];
+        if may_exceed_stream(first) {
+            return Ok(Err("a bulk transfer may carry more than 2 GiB on one connection"));
+        }
         let (lookahead, until) = (lookahead(first), first.site.until);
         let timeout = || first.site.transports.tcp.stack.shortest_timeout();
         if lookahead == Span::ZERO || (transport == Transport::Tcp && timeout() <= lookahead) {
@@ -436,6 +439,17 @@ impl Parts {
         }
         Ok(Finished { world, parallel })
     }
+}
+
+/// Whether a workload sends for so long that the fastest link of a host can carry [`LONGEST_STREAM`]
+/// bytes.
+fn may_exceed_stream(world: &World) -> bool {
+    let longest = world.site.drivers.all.iter().filter_map(|d| d.workload.sends_for()).max();
+    let fabric = &world.site.network.fabric;
+    let of_hosts = fabric.links.iter().filter(|link| link.from < fabric.graph.hosts);
+    let fastest = of_hosts.map(|link| link.cable.rate).max();
+    let until = world.site.until.since(Time::ZERO);
+    longest.zip(fastest).is_some_and(|(time, rate)| rate.time_for(LONGEST_STREAM) < time.min(until))
 }
 
 /// Builds the states of `parts` parts at the same time, each in its own thread. `first` is the plan

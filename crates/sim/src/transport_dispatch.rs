@@ -74,7 +74,7 @@ impl World {
                 let message =
                     Message { start, end, tag, payload, purpose, job, record, sent, before };
                 if self.part_state.is_some() {
-                    self.expect_across(end_of(client, from), end);
+                    self.expect_across(workload, end_of(client, from), end);
                 }
                 let site = &mut self.site;
                 let transport = site.transports.of_mut(via);
@@ -98,6 +98,7 @@ impl World {
                 let transport = site.transports.of_mut(via);
                 let client = transport.messages().endpoint(workload, conn.0);
                 transport.truncate(client, from);
+                self.watch_truncated(end_of(client, from).peer());
             }
             Action::Close { conn } => {
                 let transport = site.transports.of_mut(via);
@@ -234,7 +235,9 @@ impl World {
         network.opened += 1;
         packet.seq = network.opened;
         packet.hash = network.hash_of_datagram(from, to, mix(network.opened));
-        network.send(from, packet, None);
+        if network.owns(from) {
+            network.send(from, packet, None);
+        }
     }
 
     /// Passes the pending notices of all transports (message delivered, connection closed …) to
@@ -311,7 +314,7 @@ impl World {
                 let (conn, tag) = (ConnId(name), d.message.tag);
                 self.notify_workload(d.workload, Event::Delivered { conn, from: d.from, tag });
             }
-            if self.part_state.is_some() {
+            if self.part_state.is_some() && !self.truncates(d.workload) {
                 self.set_other(None);
             }
             if !self.site.transports.of(via).is_live(receiver) {

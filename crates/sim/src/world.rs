@@ -538,8 +538,8 @@ impl World {
         if let Some(cnm) = Cnm::delivered(packet) {
             return network.fabric.apply_cnm(network.now, &cnm, &mut network.sources);
         }
-        if self.part_state.is_some() {
-            return self.delivered_across(packet.dst_endpoint, packet.seq);
+        if self.part_state.is_some() && packet.ack > 0 {
+            return self.delivered_across(packet.dst_endpoint, packet.seq); // a promise
         }
         probes.records.datagram(packet, latency);
         if packet.ack > 0 {

@@ -22,7 +22,7 @@ pub(crate) const ENDLESS: u64 = 1 << 60;
 
 /// Token of the wake-up at which all connections stop; smaller tokens are the numbers of
 /// connections to start.
-const STOP: u64 = u64::MAX;
+pub(crate) const STOP: u64 = u64::MAX;
 
 /// Settings of bulk transfers, which send for a fixed time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +92,11 @@ impl Bulk {
     /// Returns the numbers of stopped connections and of all connections.
     pub fn progress(&self) -> (u64, u64) {
         (self.done, self.all())
+    }
+
+    /// Returns the time from the start until all connections stop sending.
+    pub fn duration(&self) -> Span {
+        self.config.duration
     }
 
     fn name(number: u64) -> ConnId {

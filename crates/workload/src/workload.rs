@@ -15,7 +15,7 @@ use crate::protocol::{Action, Event};
 use crate::service;
 use crate::stride;
 use crate::transactions;
-use eastwest_types::{HostId, Time};
+use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Defines the enum of all kinds of workload, and a macro that executes an expression for the
@@ -122,17 +122,35 @@ impl Workload {
     /// they then act equally, and each part executes what concerns its own hosts.
     pub fn can_be_replicated(&self) -> bool {
         match self {
-            Workload::Datagrams(_) | Workload::Ethernet(_) => false,
+            Workload::Ethernet(_) => false,
             Workload::Mpi(w) => !w.sends_parcels(),
-            Workload::Bulk(_) => false, // it reads what senders have sent at the end of its time
             Workload::Application(w) => !w.is_custom(), // code of a user
             _ => true,
         }
     }
 
-    /// Whether the workload asks for received bytes ([`Action::Ask`]) at the wake-up with this token.
+    /// Whether the workload asks for received bytes ([`Action::Ask`]), or truncates messages to what has
+    /// been sent ([`Action::Truncate`]), at the wake-up with this token.
     pub fn asks_at(&self, token: u64) -> bool {
-        matches!(self, Workload::MapReduce(w) if w.asks_at(token))
+        match self {
+            Workload::MapReduce(w) => w.asks_at(token),
+            Workload::Bulk(_) => token == bulk::STOP,
+            _ => false,
+        }
+    }
+
+    /// Whether the workload truncates all its messages before they are complete.
+    pub fn truncates(&self) -> bool {
+        self.sends_for().is_some()
+    }
+
+    /// Returns the time for which the connections of the workload send, until it truncates their
+    /// messages; `None` if it does not.
+    pub fn sends_for(&self) -> Option<Span> {
+        match self {
+            Workload::Bulk(w) => Some(w.duration()),
+            _ => None,
+        }
     }
 
     /// Makes this copy of the workload act, in one part of a partitioned run, only at the hosts for

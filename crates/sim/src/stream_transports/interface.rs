@@ -93,6 +93,9 @@ pub trait StreamTransport {
     /// Returns the number of bytes that this endpoint has received in order.
     fn received(&self, end: EndpointId) -> u64;
 
+    /// Returns the position in its stream up to which an endpoint has sent, as the transport counts it.
+    fn sent(&self, end: EndpointId) -> u64;
+
     /// Returns the local and the remote host of an endpoint.
     fn hosts(&self, end: EndpointId) -> (HostId, HostId);
 
@@ -159,8 +162,8 @@ pub trait Partitionable {
     fn wait_elsewhere(&mut self, end: EndpointId, until: Time) -> bool;
 
     /// Sets the number of payload bytes that have arrived at an endpoint which another part of a
-    /// partitioned run simulates.
-    fn set_received(&mut self, end: EndpointId, bytes: u64);
+    /// partitioned run simulates, and the [position](StreamTransport::sent) that it has sent.
+    fn set_progress(&mut self, end: EndpointId, received: u64, sent: u64);
 }
 
 /// A transport other than TCP that carries byte streams, such as RoCEv2.

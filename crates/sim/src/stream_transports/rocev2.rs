@@ -137,8 +137,8 @@ impl Partitionable for RoceV2 {
         false
     }
 
-    fn set_received(&mut self, end: EndpointId, bytes: u64) {
-        self.stack.set_received(end, bytes);
+    fn set_progress(&mut self, end: EndpointId, received: u64, sent: u64) {
+        self.stack.set_progress(end, received, sent);
     }
 }
 
@@ -241,6 +241,10 @@ impl StreamTransport for RoceV2 {
 
     fn received(&self, end: EndpointId) -> u64 {
         self.stack.end(end).received()
+    }
+
+    fn sent(&self, end: EndpointId) -> u64 {
+        self.stack.end(end).sent()
     }
 
     fn hosts(&self, end: EndpointId) -> (HostId, HostId) {

@@ -54,7 +54,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         }
         last = Some(first);
         if first.0.is_wake_up() && worlds[part].asks_at(first.0.time()) {
-            copy_received(worlds);
+            copy_progress(worlds);
         }
         if worlds[part].executes_everywhere(first.1) {
             // no part hears of what another one writes in this event before its own copy of it
@@ -66,13 +66,13 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
     }
 }
 
-/// Copies the numbers of received bytes of all open connections to all parts.
-fn copy_received(worlds: &mut [&mut World]) {
+/// Copies the numbers of received and of sent bytes of all open connections to all parts.
+fn copy_progress(worlds: &mut [&mut World]) {
     for part in 0..worlds.len() {
         let (before, rest) = worlds.split_at_mut(part);
         let (world, after) = rest.split_first_mut().expect("the run has this part");
         for other in before.iter().chain(after.iter()) {
-            world.copy_received(other);
+            world.copy_progress(other);
         }
     }
 }

@@ -122,6 +122,11 @@ impl QueuePair {
         self.responder.expected
     }
 
+    /// Returns the payload bytes that this end has sent, without retransmissions.
+    pub fn sent(&self) -> u64 {
+        self.requester.highest
+    }
+
     /// Returns the payload bytes sent by this end that the other end has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.requester.acknowledged

@@ -22,7 +22,7 @@ pub(super) struct Requester {
     /// Stream position of the next byte to send; lower than `highest` during a retransmission.
     next: u64,
     /// Stream position after the highest byte sent so far.
-    highest: u64,
+    pub(super) highest: u64,
     /// Number of packets sent since the last packet that requested an acknowledgement.
     since_ack_request: u32,
     /// Number of timeouts since an acknowledgement last confirmed new bytes.

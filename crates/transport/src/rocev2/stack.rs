@@ -258,9 +258,11 @@ impl Stack {
     }
 
     /// Sets the number of payload bytes that have arrived at end `id`, which another part of a
-    /// partitioned run simulates.
-    pub fn set_received(&mut self, id: EndpointId, bytes: u64) {
-        self.ends[id.slot()].responder.expected = bytes;
+    /// partitioned run simulates, and the position up to which it has sent.
+    pub fn set_progress(&mut self, id: EndpointId, received: u64, sent: u64) {
+        let end = &mut self.ends[id.slot()];
+        end.responder.expected = received;
+        end.requester.highest = sent;
     }
 
     /// Whether `id` is an end of a queue pair whose slot was not used again, and that was not aborted.

@@ -124,6 +124,11 @@ impl Endpoint {
         self.receiver.received()
     }
 
+    /// Returns the sequence number that this end sends next, without retransmissions.
+    pub fn sent_to(&self) -> u64 {
+        self.stream.next
+    }
+
     /// Returns the payload bytes that have arrived at this end, including out-of-order bytes above
     /// a gap.
     pub fn buffered(&self) -> u64 {

@@ -270,9 +270,11 @@ impl Stack {
     }
 
     /// Sets the number of payload bytes that have arrived at endpoint `id`, which another part of a
-    /// partitioned run simulates.
-    pub fn set_received(&mut self, id: EndpointId, bytes: u64) {
-        self.endpoints[id.slot()].receiver.next = bytes + 1; // the SYN is position 0
+    /// partitioned run simulates, and the sequence number that it sends next.
+    pub fn set_progress(&mut self, id: EndpointId, received: u64, sent: u64) {
+        let e = &mut self.endpoints[id.slot()];
+        e.receiver.next = received + 1; // the SYN is position 0
+        e.stream.next = sent;
     }
 
     /// Requests [`Notice::Delivered`] at endpoint `id` once `bytes` payload bytes in total have
