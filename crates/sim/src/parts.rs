@@ -451,14 +451,14 @@ impl World {
         self.part_state().asks.contains(&at)
     }
 
-    /// Copies the numbers of received and of sent bytes of all endpoints that the part `from` of a
-    /// partitioned run simulates and whose connections are open.
-    pub(crate) fn copy_progress(&mut self, from: &World) {
+    /// Copies how far the endpoints that the part `from` of a partitioned run simulates have received and
+    /// sent, of all open connections.
+    pub(crate) fn copy_progress(&mut self, from: &mut World) {
         let open: Vec<EndpointId> = self.transport().messages().clients().collect();
         for end in open.into_iter().flat_map(|client| [client, client.peer()]) {
             if from.owns(end) {
-                let (received, sent) = (from.transport().received(end), from.transport().sent(end));
-                self.transport_in_part().set_progress(end, received, sent);
+                let progress = from.transport_in_part().progress(end);
+                self.transport_in_part().set_progress(end, progress);
             }
         }
     }

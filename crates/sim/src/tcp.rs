@@ -9,7 +9,7 @@ use crate::network::Network;
 use crate::plan::Plan;
 use crate::probes::Probes;
 use crate::processing::Segment;
-use crate::stream_transports::interface::{Arrived, Partitionable, StreamTransport};
+use crate::stream_transports::interface::{Arrived, Partitionable, Progress, StreamTransport};
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction, TcpOptions};
 use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
@@ -314,7 +314,12 @@ impl Partitionable for Tcp {
         true
     }
 
-    fn set_progress(&mut self, end: EndpointId, received: u64, sent: u64) {
+    fn progress(&self, end: EndpointId) -> Progress {
+        let end = self.stack.endpoint(end);
+        Progress { received: end.received(), sent: end.sent_to() }
+    }
+
+    fn set_progress(&mut self, end: EndpointId, Progress { received, sent }: Progress) {
         self.stack.set_progress(end, received, sent);
     }
 }
@@ -417,10 +422,6 @@ impl StreamTransport for Tcp {
 
     fn received(&self, end: EndpointId) -> u64 {
         self.stack.endpoint(end).received()
-    }
-
-    fn sent(&self, end: EndpointId) -> u64 {
-        self.stack.endpoint(end).sent_to()
     }
 
     fn hosts(&self, end: EndpointId) -> (HostId, HostId) {

@@ -180,8 +180,8 @@ enum Sharing {
 }
 
 /// Returns how the parts of a run of this plan share its workloads, or the reason why the run cannot be
-/// partitioned.
-/// `is_again`: in an earlier try, parts could not handle the events of workloads at their own hosts.
+/// partitioned. `is_again`: in an earlier try, parts could not handle the events of workloads at their
+/// own hosts.
 fn sharing(plan: &Plan, is_again: bool) -> Result<Sharing, &'static str> {
     obstacle_of_network(plan).map_or(Ok(()), Err)?;
     match obstacle_by_hosts(plan).or(is_again.then_some(SLOT_IS_USED_AGAIN)) {
@@ -210,8 +210,8 @@ fn obstacle_by_hosts(plan: &Plan) -> Option<&'static str> {
     [
         (
             !workloads.iter().all(local),
-            "a workload opens connections when data arrive, or reacts at other hosts, and its kind or \
-             transport does not allow a copy of it in each thread",
+            "a workload opens connections when data arrive, or reacts at other hosts, and its kind \
+             does not allow a copy of it in each thread",
         ),
         (
             workloads.len() > 1 && workloads.iter().any(|w| w.workload.mpi().is_some()),
@@ -376,12 +376,13 @@ impl Parts {
             return Ok(Err("the transport of the workloads does not support several threads"));
         };
         let first_free = Time::ZERO + of_parts.shortest_time_wait();
-        let opens_until = worlds[0].site.drivers.all.iter().map(|d| d.workload.opens_until()).max();
-        if can_be_replicated && opens_until > Some(first_free) {
+        let first = &worlds[0];
+        let opens_until = first.site.drivers.all.iter().map(|d| d.workload.opens_until()).max();
+        let opens_until = opens_until.map_or(Time::ZERO, |at| at.min(first.site.until));
+        if can_be_replicated && (first_free < opens_until && opens_until < Time::NEVER) {
             // Slots will probably be used again, which only copies of workloads can follow.
             (sharing, total) = (Sharing::Replicated, 0);
         }
-        let first = &worlds[0];
         if may_exceed_stream(first) {
             return Ok(Err("a bulk transfer may carry more than 2 GiB on one connection"));
         }

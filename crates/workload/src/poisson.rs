@@ -135,8 +135,8 @@ impl Poisson {
         }
     }
 
-    /// Returns the mean of the time at which the last flow arrives; if arrivals never end, the time of
-    /// their start.
+    /// Returns the mean of the time at which the last flow arrives; [`Time::NEVER`] if arrivals never
+    /// end.
     pub fn mean_last_arrival(&self) -> Time {
         let start = Time::ZERO + self.config.start;
         match self.config.until {
@@ -144,7 +144,7 @@ impl Poisson {
                 Time(start.0.saturating_add(self.mean_gap.0.saturating_mul(count)))
             }
             Until::Elapsed(_) => self.end,
-            Until::Forever => start,
+            Until::Forever => Time::NEVER,
         }
     }
 

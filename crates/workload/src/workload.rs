@@ -108,8 +108,8 @@ impl Workload {
         }
     }
 
-    /// Returns about the time until which the workload opens connections, if this does not depend on
-    /// arriving data; otherwise the beginning of the run.
+    /// Returns an estimate of the time until which the workload opens connections, if this does not depend
+    /// on arriving data; otherwise the beginning of the run. [`Time::NEVER`] if it always opens more.
     pub fn opens_until(&self) -> Time {
         match self {
             Workload::FlowList(w) => w.last_start(),

@@ -29,6 +29,15 @@ pub struct Arrived {
     pub first: u64,
 }
 
+/// How far an endpoint has received and sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Number of payload bytes that have arrived in order.
+    pub received: u64,
+    /// Position in the stream of the endpoint up to which it has sent, as packets count positions.
+    pub sent: u64,
+}
+
 /// A transport of byte streams between two endpoints, on which workloads write messages.
 pub trait StreamTransport {
     /// Returns the messages in flight on all connections of this transport.
@@ -93,9 +102,6 @@ pub trait StreamTransport {
     /// Returns the number of bytes that this endpoint has received in order.
     fn received(&self, end: EndpointId) -> u64;
 
-    /// Returns the position in its stream up to which an endpoint has sent, as the transport counts it.
-    fn sent(&self, end: EndpointId) -> u64;
-
     /// Returns the local and the remote host of an endpoint.
     fn hosts(&self, end: EndpointId) -> (HostId, HostId);
 
@@ -157,13 +163,16 @@ pub trait Partitionable {
     /// Returns which positions of the peer's stream have arrived at an endpoint.
     fn arrived(&self, receiver: EndpointId) -> Arrived;
 
-    /// Notes that an endpoint which another part of a partitioned run simulates ends its TIME-WAIT at the
-    /// time `until`. Returns true if the transport needs an event at this time instead.
+    /// Registers that an endpoint which another part of a partitioned run simulates ends its TIME-WAIT at
+    /// the time `until`. Returns true if this part needs an event at this time, with
+    /// [`TcpRequest::WaitElsewhere`](crate::tcp::TcpRequest::WaitElsewhere).
     fn wait_elsewhere(&mut self, end: EndpointId, until: Time) -> bool;
 
-    /// Sets the number of payload bytes that have arrived at an endpoint which another part of a
-    /// partitioned run simulates, and the [position](StreamTransport::sent) that it has sent.
-    fn set_progress(&mut self, end: EndpointId, received: u64, sent: u64);
+    /// Returns how far an endpoint of this part has received and sent.
+    fn progress(&self, end: EndpointId) -> Progress;
+
+    /// Sets how far an endpoint has received and sent that another part of a partitioned run simulates.
+    fn set_progress(&mut self, end: EndpointId, progress: Progress);
 }
 
 /// A transport other than TCP that carries byte streams, such as RoCEv2.

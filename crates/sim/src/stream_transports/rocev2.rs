@@ -6,7 +6,7 @@ use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
 use crate::network::Network;
 use crate::probes::Probes;
 use crate::stream_transports::interface::{
-    Arrived, FurtherTransport, Partitionable, StreamNotice, StreamTransport,
+    Arrived, FurtherTransport, Partitionable, Progress, StreamNotice, StreamTransport,
 };
 use crate::stream_transports::number::TransportNumber;
 use eastwest_measure::flows::FlowRow;
@@ -137,7 +137,12 @@ impl Partitionable for RoceV2 {
         false
     }
 
-    fn set_progress(&mut self, end: EndpointId, received: u64, sent: u64) {
+    fn progress(&self, end: EndpointId) -> Progress {
+        let end = self.stack.end(end);
+        Progress { received: end.received(), sent: end.sent() }
+    }
+
+    fn set_progress(&mut self, end: EndpointId, Progress { received, sent }: Progress) {
         self.stack.set_progress(end, received, sent);
     }
 }
@@ -241,10 +246,6 @@ impl StreamTransport for RoceV2 {
 
     fn received(&self, end: EndpointId) -> u64 {
         self.stack.end(end).received()
-    }
-
-    fn sent(&self, end: EndpointId) -> u64 {
-        self.stack.end(end).sent()
     }
 
     fn hosts(&self, end: EndpointId) -> (HostId, HostId) {

@@ -66,12 +66,12 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
     }
 }
 
-/// Copies the numbers of received and of sent bytes of all open connections to all parts.
+/// Copies to all parts how far the endpoints of all open connections have received and sent.
 fn copy_progress(worlds: &mut [&mut World]) {
     for part in 0..worlds.len() {
         let (before, rest) = worlds.split_at_mut(part);
         let (world, after) = rest.split_first_mut().expect("the run has this part");
-        for other in before.iter().chain(after.iter()) {
+        for other in before.iter_mut().chain(after) {
             world.copy_progress(other);
         }
     }

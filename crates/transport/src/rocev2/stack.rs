@@ -37,7 +37,8 @@ pub struct Stack {
     /// Number of queue pairs in other parts of a partitioned run that were opened after the last
     /// slot of this stack.
     elsewhere: u32,
-    /// First time at which the TIME-WAIT of an end is over; [`Time::NEVER`] if none has begun.
+    /// First time at which the TIME-WAIT of an end is over or a queue pair was aborted; [`Time::NEVER`]
+    /// if there is none.
     first_wait_ends: Time,
 }
 
