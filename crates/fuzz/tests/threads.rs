@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Workloads with which a run is partitioned, each as the setting values that all its cases have.
-const WORKLOADS: [(&str, &[(&str, &str)]); 31] = [
+const WORKLOADS: [(&str, &[(&str, &str)]); 34] = [
     ("stride", &[("workload.*.kind", "stride")]),
     ("permutation", &[("workload.*.kind", "permutation")]),
     ("all-to-all", &[("workload.*.kind", "all-to-all")]),
@@ -37,6 +37,9 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 31] = [
     ("waiting flows", &[("workload.*.kind", "permutation"), ("workload.*.repeat", GIVEN)]),
     ("bulk", &[("workload.*.kind", "bulk"), STOPS]),
     ("datagrams", &[("workload.*.kind", "datagrams"), STRIDE]),
+    ("raw frames", &[FRAMES, ("workload.*.frames", GIVEN)]),
+    ("raw frames for a time", &[FRAMES, ("workload.*.duration", "300 us")]),
+    ("raw frames beside others", &[FRAMES, ("workload.*.frames", GIVEN), STRIDE]),
     ("jobs beside others", &[("workload.*.kind", "mapreduce"), ("workload.*.kind", "service")]),
     ("RoCEv2, stride", &[("workload.*.kind", "stride"), ROCE, TOGETHER]),
     ("RoCEv2, permutation", &[("workload.*.kind", "permutation"), ROCE, TOGETHER]),
@@ -64,6 +67,7 @@ const REQUESTS: (&str, &str) = ("workload.*.request_bytes", GIVEN);
 
 const TRANSACTIONS: (&str, &str) = ("workload.*.kind", "transactions");
 const BACKGROUND: (&str, &str) = ("workload.*.background", "true");
+const FRAMES: (&str, &str) = ("workload.*.kind", "ethernet");
 const STRIDE: (&str, &str) = ("workload.*.kind", "stride");
 
 /// Ports with which a run is partitioned, each as the setting values that all its cases have.

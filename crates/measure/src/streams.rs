@@ -107,6 +107,12 @@ impl StreamRow {
         self.order.misses(at, number);
     }
 
+    /// Takes over what the sender of the stream counts from the row of another part of a partitioned
+    /// run (one run on several threads).
+    pub fn take_sender(&mut self, other: &StreamRow) {
+        (self.sent, self.sent_bytes, self.first) = (other.sent, other.sent_bytes, other.first);
+    }
+
     /// Returns the number of frames in flight, which have neither arrived nor been lost.
     pub fn under_way(&self) -> u64 {
         self.sent - self.received - self.lost

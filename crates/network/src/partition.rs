@@ -8,7 +8,7 @@
 //! then a packet can change parts on the link to a core switch and on the link from it.
 
 use crate::dcb::pfc::PauseFrame;
-use crate::losses::EventOrder;
+use crate::losses::{EventOrder, Lost};
 use crate::packet_handle::PacketHandle;
 use crate::pool::{Side, Stored};
 use eastwest_engine::order::Key;
@@ -133,6 +133,8 @@ pub struct Mail {
     /// Events in which the sending part has refreshed the pauses of an ingress buffer: link, whose
     /// port belongs to the receiving part, and time.
     pub(crate) refreshes: Vec<(u32, Time)>,
+    /// Raw Ethernet frames to hosts of the receiving part that were lost in the sending part.
+    pub lost_frames: Vec<Lost>,
 }
 
 impl Mail {
@@ -144,6 +146,7 @@ impl Mail {
             && self.waits.is_empty()
             && self.pauses.is_empty()
             && self.refreshes.is_empty()
+            && self.lost_frames.is_empty()
     }
 }
 

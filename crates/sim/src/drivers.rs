@@ -59,6 +59,13 @@ impl Drivers {
         &self.all[usize::from(workload)]
     }
 
+    /// Returns the transport of all connections of a partitioned run. Raw Ethernet frames have none; if
+    /// there are no others, TCP without connections stands for it.
+    pub fn transport_in_parts(&self) -> Transport {
+        let mut transports = self.all.iter().map(|driver| driver.transport);
+        transports.find(|&via| via != Transport::Ethernet).unwrap_or(Transport::Tcp)
+    }
+
     /// Passes an event to the workload number `workload`. Appends the actions that the workload
     /// requests to `actions`.
     pub fn handle(&mut self, workload: u16, now: Time, event: Event, actions: &mut Vec<Action>) {

@@ -43,6 +43,7 @@ pub mod scenario;
 pub mod site;
 pub mod stream_transports;
 mod streams;
+mod streams_in_parts;
 pub mod switch_power;
 mod tcp;
 pub mod threads;

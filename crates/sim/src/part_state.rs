@@ -12,7 +12,7 @@ use eastwest_types::{EndpointId, Time};
 use eastwest_workload::Action;
 use eastwest_workload::mpi::Envelope;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// State of one part of a partitioned run (one run on several threads), in addition to its network
 /// and transports.
@@ -79,6 +79,9 @@ pub struct PartState {
     pub asks: BTreeSet<Time>,
     /// Timers that end the TIME-WAIT of endpoints of other parts: expiry, and number of the timer.
     pub waits_elsewhere: BTreeSet<(Time, u64)>,
+    /// Workloads of raw Ethernet frames whose last frame may have arrived, or may be found to be lost, in
+    /// the current event or window; and whether a search for lost frames follows if this is not so.
+    pub last_frames: BTreeMap<u16, bool>,
     /// Event (key, source) that has ended the run, if the parts replicate workloads.
     pub ended: Option<(Key, u32)>,
     /// Simulated time at which a connection was last opened; `None` before the first one.

@@ -667,7 +667,7 @@ impl World {
     /// Makes this world, the complete state of a run, one part of a partitioned run.
     /// `unused` is the fabric before the first event, if the run has begun.
     pub(crate) fn become_part(&mut self, partition: Partition, unused: Option<Fabric>) {
-        let transport = self.site.drivers.of(0).transport.number();
+        let transport = self.site.drivers.transport_in_parts().number();
         let awaited = self.site.drivers.all.iter().map(|driver| !driver.background).collect();
         let mut all = self.site.drivers.all.iter();
         let replicates = partition.replicates;
@@ -727,6 +727,7 @@ impl World {
     /// Prepares the messages to other parts after all events before or at the time `until`.
     pub(crate) fn finish_window(&mut self, until: Time) {
         self.site.network.fabric.hand_over(until);
+        self.announce_lost_frames(until);
         self.promise();
         self.check_late();
         if let Some(why) = self.partition().abort_reason {

@@ -95,11 +95,11 @@ impl Results {
     pub fn new(run: impl Into<Site>) -> Results {
         let mut site: Site = run.into();
         let digest = site.digest();
-        site.take_losses(Time::NEVER, &mut |events, transports, lost| {
+        let now = site.network.now;
+        site.take_losses(now, Time::NEVER, &mut |events, transports, lost| {
             events.push(transports.event_of(&lost));
         });
         site.conserved().unwrap_or_else(|broken| panic!("{broken}"));
-        let now = site.network.now;
         let naps = Naps::take(&mut site.network.fabric, now);
         let pauses = Pauses::take(&mut site.network.fabric, now);
         let streams = &site.transports.streams.rows;

@@ -240,8 +240,9 @@ impl Site {
         Ok(())
     }
 
-    /// Removes the packets lost before the time `before` from the log of the network. If events are
-    /// recorded, the function `keep` receives each lost packet.
+    /// Executes the departures of all ports until the time `until`, and removes the packets lost before
+    /// the time `before` from the log of the network. If events are recorded, the function `keep`
+    /// receives each lost packet.
     ///
     /// The network stores lost packets, with 32 bits of their stream positions, until this function
     /// removes them: before another event is recorded, before a connection is opened (which may
@@ -251,15 +252,17 @@ impl Site {
     /// lost at once.
     pub fn take_losses(
         &mut self,
+        until: Time,
         before: Time,
         keep: &mut dyn FnMut(&mut EventLog, &Transports, Lost),
     ) {
         let fabric = &mut self.network.fabric;
         if fabric.losses.kept {
-            fabric.settle_lazy(self.network.now);
+            fabric.settle_lazy(until);
         }
         while let Some(lost) = self.network.fabric.losses.take_before(before) {
-            if let Some(stream) = self.transports.streams.lose(&lost)
+            let partition = self.network.fabric.partition.as_deref_mut();
+            if let Some(stream) = self.transports.streams.lose(&lost, partition)
                 && self.drivers.stuck.is_none()
             {
                 let why = self.describe_lost_frame(stream, &lost);

@@ -5,19 +5,32 @@ use eastwest_engine::random::mix;
 use eastwest_measure::fairness::Shares;
 use eastwest_measure::streams::StreamRow;
 use eastwest_network::losses::Lost;
-use eastwest_types::{Packet, Span, Time};
+use eastwest_network::partition::Partition;
+use eastwest_types::{HostId, Packet, Span, Time};
 use eastwest_workload::Workload;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// Counts of the raw Ethernet frames of a workload.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct FramesOfWorkload {
+    /// Number of the first stream of the workload.
+    first_stream: u32,
+    /// Number of frames in flight, which have neither arrived nor been lost. In a part of a partitioned
+    /// run, frames that come from other parts make the number smaller, even negative: only the sum over
+    /// all parts is the number of frames in flight.
+    under_way: i64,
+    /// Whether the workload has sent its last frame.
+    has_sent_all: bool,
+}
 
 /// All streams of raw Ethernet frames in a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Streams {
     /// Rows of the table of streams, indexed by the number of the stream.
     pub rows: Vec<StreamRow>,
-    /// By number of the workload: number of the workload's first stream, number of its frames in
-    /// flight (neither arrived nor lost), and whether the workload has sent its last frame.
-    workloads: Vec<(u32, u64, bool)>,
+    /// Counts by number of the workload.
+    workloads: Vec<FramesOfWorkload>,
     /// Number of streams of open-loop Ethernet sources; streams of
     /// [messages](crate::ethernet_messages) follow them in `rows`.
     open: u32,
@@ -28,7 +41,8 @@ impl Streams {
     pub fn new<'a>(workloads: impl Iterator<Item = &'a Workload>) -> Streams {
         let mut streams = Streams::default();
         for (number, workload) in (0..).zip(workloads) {
-            streams.workloads.push((streams.rows.len() as u32, 0, false));
+            let first_stream = streams.rows.len() as u32;
+            streams.workloads.push(FramesOfWorkload { first_stream, ..Default::default() });
             if let Workload::Ethernet(ethernet) = workload {
                 let config = ethernet.config();
                 let row = |ends| StreamRow::new(number, config.class, ends);
@@ -47,26 +61,39 @@ impl Streams {
     fn ends(&mut self, stream: u32) -> (&mut StreamRow, u16) {
         let row = &mut self.rows[stream as usize - 1];
         let workload = row.workload;
-        self.workloads[usize::from(workload)].1 -= 1;
+        self.workloads[usize::from(workload)].under_way -= 1;
         (row, workload)
     }
 
     /// Counts a lost raw Ethernet frame. Returns the number of the frame's stream if the stream
     /// carries messages; `None` for frames of open-loop sources, and for packets that are not
-    /// frames.
-    pub fn lose(&mut self, lost: &Lost) -> Option<u32> {
+    /// frames. `partition`: the part of a partitioned run in which the frame was lost; a loss of a frame
+    /// to a host of another part is announced to this part.
+    pub fn lose(&mut self, lost: &Lost, partition: Option<&mut Partition>) -> Option<u32> {
         let packet = &lost.packet;
         if packet.notes != Packet::DATAGRAM || packet.flags != 0 || packet.ack == 0 {
             return None;
         }
-        self.ends(packet.ack as u32).0.loses(lost.at, packet.seq as u32);
+        self.ends(packet.ack as u32);
+        match partition {
+            Some(partition) if !partition.owns(lost.dst) => {
+                let part = partition.part_of(lost.dst);
+                partition.out[part].lost_frames.push(*lost);
+            }
+            _ => self.misses(lost),
+        }
         Some(packet.ack as u32 - 1).filter(|stream| *stream >= self.open)
+    }
+
+    /// Records at the receiver that a raw Ethernet frame was lost.
+    pub fn misses(&mut self, lost: &Lost) {
+        self.rows[lost.packet.ack as usize - 1].loses(lost.at, lost.packet.seq as u32);
     }
 
     /// Sends a frame of `bytes` bytes for a workload; `stream` is the index of the stream among the
     /// streams of the workload.
     pub fn send_of(&mut self, network: &mut Network, workload: u16, stream: u32, bytes: u16) {
-        let first = self.workloads[usize::from(workload)].0;
+        let first = self.workloads[usize::from(workload)].first_stream;
         self.send(network, first + stream, bytes);
     }
 
@@ -74,7 +101,7 @@ impl Streams {
     /// the run.
     pub fn send(&mut self, network: &mut Network, stream: u32, bytes: u16) {
         let row = &mut self.rows[stream as usize];
-        self.workloads[usize::from(row.workload)].1 += 1;
+        self.workloads[usize::from(row.workload)].under_way += 1;
         let mut packet = network.datagram(row.src, row.dst, row.class, bytes);
         packet.payload = bytes;
         packet.seq = u64::from(row.sends(network.now, bytes));
@@ -102,17 +129,35 @@ impl Streams {
 
     /// Records that a workload of raw Ethernet sources has sent its last frame.
     pub fn sends_no_more(&mut self, workload: u16) {
-        self.workloads[usize::from(workload)].2 = true;
+        self.workloads[usize::from(workload)].has_sent_all = true;
     }
 
     /// Whether a workload of raw Ethernet sources has sent its last frame.
     pub fn has_sent_all(&self, workload: u16) -> bool {
-        self.workloads[usize::from(workload)].2
+        self.workloads[usize::from(workload)].has_sent_all
     }
 
-    /// Whether all frames of a workload have arrived or were lost.
-    pub fn none_under_way(&self, workload: u16) -> bool {
-        self.workloads[usize::from(workload)].1 == 0
+    /// Returns the number of frames of a workload that have neither arrived nor been lost. In a part of
+    /// a partitioned run, only the sum over all parts has a meaning.
+    pub fn under_way(&self, workload: u16) -> i64 {
+        self.workloads[usize::from(workload)].under_way
+    }
+
+    /// Takes over the rows of streams to and from the hosts for which `theirs` is true, from another
+    /// part of a partitioned run.
+    pub fn take_over(&mut self, other: &Streams, theirs: &dyn Fn(HostId) -> bool) {
+        for (mine, row) in self.rows.iter_mut().zip(&other.rows) {
+            if theirs(row.dst) {
+                let before = std::mem::replace(mine, row.clone());
+                mine.take_sender(&before);
+            }
+            if theirs(row.src) {
+                mine.take_sender(row);
+            }
+        }
+        for (mine, other) in self.workloads.iter_mut().zip(&other.workloads) {
+            mine.under_way += other.under_way;
+        }
     }
 
     /// Returns the section `streams` of the summary.

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
-use step::in_step;
+use step::{deliver_lost_frames, in_step};
 use windows::{Coordinator, Exchange, Windows, windows};
 
 /// Options of a partitioned run. The options change the wall-clock time of the run, not the
@@ -233,14 +233,15 @@ fn obstacle_of_network(plan: &Plan) -> Option<&'static str> {
     let workloads = &plan.workloads;
     let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
     let awake = |policy: LinkPolicy| !policy.saves_power();
+    let transports = || workloads.iter().map(|w| w.transport).filter(|&t| t != Transport::Ethernet);
     [
         (units(&fabric.topology) < 2, "the fabric has fewer than two racks or pods"),
         (
-            workloads.iter().any(|w| w.transport == Transport::Ethernet),
-            "a workload sends raw Ethernet frames",
+            workloads.iter().any(|w| w.workload.sends_parcels()),
+            "messages of an MPI program are sent as raw Ethernet frames",
         ),
         (
-            workloads.iter().any(|w| w.transport != workloads[0].transport),
+            transports().zip(transports().skip(1)).any(|(one, other)| one != other),
             "workloads use different transports",
         ),
         (Sizes::of(&fabric.topology).with_several_cards > 0, "hosts have several network cards"),
@@ -370,7 +371,7 @@ impl Parts {
         }
         let can_be_replicated = can_be_replicated(&first);
         let mut worlds = build(first, plan, parts)?;
-        let transport = worlds[0].site.drivers.of(0).transport;
+        let transport = worlds[0].site.drivers.transport_in_parts();
         let Some(of_parts) = worlds[0].site.transports.of_mut(transport.number()).partitionable()
         else {
             return Ok(Err("the transport of the workloads does not support several threads"));
@@ -388,7 +389,8 @@ impl Parts {
         }
         let (lookahead, until) = (lookahead(first), first.site.until);
         let timeout = || first.site.transports.tcp.stack.shortest_timeout();
-        if lookahead == Span::ZERO || (transport == Transport::Tcp && timeout() <= lookahead) {
+        let has_tcp = first.site.drivers.all.iter().any(|d| d.transport == Transport::Tcp);
+        if lookahead == Span::ZERO || (has_tcp && timeout() <= lookahead) {
             return Ok(Err("a cable has no delay, or all delays exceed a timeout of TCP"));
         }
         debug_assert!(first.site.network.fabric.can_be_partitioned());
@@ -429,6 +431,8 @@ impl Parts {
             world.record_losses(Time::NEVER);
             world.site.network.fabric.count_elsewhere(last, world.site.network.sources.order());
         }
+        let mut all: Vec<&mut World> = self.worlds.iter_mut().collect();
+        deliver_lost_frames(&mut all);
         let first = self.worlds.remove(0);
         let mut world = first.unite(self.worlds, last)?;
         world.site.until = self.until;

@@ -125,9 +125,11 @@ impl World {
                 self.notify_workload(workload, Event::Received { conn, bytes });
             }
             Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
-            Action::Frame { bytes, stream, .. } => {
-                let streams = &mut site.transports.streams;
-                streams.send_of(&mut site.network, workload, stream, bytes);
+            Action::Frame { from, bytes, stream, .. } => {
+                if site.network.owns(from) {
+                    let streams = &mut site.transports.streams;
+                    streams.send_of(&mut site.network, workload, stream, bytes);
+                }
             }
             Action::Parcel(parcel) => {
                 let transports = &mut site.transports;
@@ -386,6 +388,7 @@ impl World {
         // Losses are recorded first, so that the receiver does not wait for lost frames.
         if self.site.transports.streams.would_hold(packet) {
             self.record_losses(Time::NEVER);
+            self.check_frame_order(packet);
         }
         let (streams, now) = (&mut self.site.transports.streams, self.site.network.now);
         let (workload, of_messages) = streams.arrives(now, packet, latency);
@@ -404,16 +407,27 @@ impl World {
     /// Searches for lost raw Ethernet frames of a workload, and repeats the search until all frames
     /// have arrived or are lost: no later frame reveals the loss of the last frames.
     fn poll_lost_frames(&mut self, workload: u16) {
-        if !self.finish_if_delivered(workload) {
-            self.wake(self.site.network.now + POLL_INTERVAL, workload, POLL_LOSSES);
+        if self.part_state.is_some() {
+            self.look_for_last_frame(workload, true);
+        } else if !self.finish_if_delivered(workload) {
+            self.poll_lost_frames_later(workload);
         }
+    }
+
+    /// Schedules the next search for lost raw Ethernet frames of a workload.
+    pub(crate) fn poll_lost_frames_later(&mut self, workload: u16) {
+        self.wake(self.site.network.now + POLL_INTERVAL, workload, POLL_LOSSES);
     }
 
     /// Marks a workload that has sent its last frame as finished, if none of its frames is in
     /// flight. Returns whether the workload is finished.
     fn finish_if_delivered(&mut self, workload: u16) -> bool {
+        if self.part_state.is_some() {
+            self.look_for_last_frame(workload, false);
+            return false;
+        }
         self.record_losses(Time::NEVER);
-        let none = self.site.transports.streams.none_under_way(workload);
+        let none = self.site.transports.streams.under_way(workload) == 0;
         if none {
             self.site.drivers.finish(workload);
         }
@@ -437,9 +451,14 @@ impl World {
     /// Records in the event log the packets that were lost before the time `before`.
     #[cold]
     pub(crate) fn record_losses(&mut self, before: Time) {
+        self.record_losses_until(self.site.network.now, before);
+    }
+
+    /// Records losses like [`World::record_losses`], after all departures until `until`.
+    pub(crate) fn record_losses_until(&mut self, until: Time, before: Time) {
         let replicates = self.replicates();
         let part_state = &mut self.part_state;
-        self.site.take_losses(before, &mut |events, transports, lost| match part_state {
+        self.site.take_losses(until, before, &mut |events, transports, lost| match part_state {
             None => events.push(transports.event_of(&lost)),
             // All parts know all connections, whose slots may be used again.
             Some(part_state) if replicates => {

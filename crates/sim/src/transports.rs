@@ -139,11 +139,12 @@ impl Transports {
         }
     }
 
-    /// Takes over the endpoints on the hosts for which `theirs` is true, from the transports of
-    /// another part of a partitioned run.
+    /// Takes over the endpoints on the hosts for which `theirs` is true, and the streams of raw Ethernet
+    /// frames to and from them, from the transports of another part of a partitioned run.
     pub fn take_over(&mut self, other: &mut Transports, theirs: &dyn Fn(HostId) -> bool) {
         self.tcp.take_over(&mut other.tcp, theirs);
         self.further.take_over(&mut other.further, theirs);
+        self.streams.take_over(&other.streams, theirs);
     }
 
     /// Yields TCP, then the other transports in use.

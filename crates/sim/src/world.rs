@@ -538,7 +538,7 @@ impl World {
         if let Some(cnm) = Cnm::delivered(packet) {
             return network.fabric.apply_cnm(network.now, &cnm, &mut network.sources);
         }
-        if self.part_state.is_some() && packet.ack > 0 {
+        if self.part_state.is_some() && packet.ack > 0 && packet.payload == 0 {
             return self.delivered_across(packet.dst_endpoint, packet.seq); // a promise
         }
         probes.records.datagram(packet, latency);

@@ -18,6 +18,7 @@ use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, HostId, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Rule by which each source chooses the destination of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -145,6 +146,8 @@ pub struct Ethernet {
     end: Time,
     /// Random stream of each source, independent of the streams of other sources.
     random: Vec<Stream>,
+    /// For each source: its index among the destinations, if it is one of them.
+    own: Vec<Option<usize>>,
     sent: u64,
     /// Number of sources that will send further frames.
     active: usize,
@@ -156,8 +159,13 @@ impl Ethernet {
     pub fn new(config: EthernetConfig, cluster: &Cluster) -> Result<Ethernet, Vec<String>> {
         let mut no = Objections::new();
         config.object(&mut no, cluster);
+        let mut places = BTreeMap::new();
+        for (place, host) in config.destinations.iter().enumerate() {
+            places.entry(*host).or_insert(place);
+        }
         no.unless_any(|| Ethernet {
             mean_gap: config.mean_gap(),
+            own: config.sources.iter().map(|source| places.get(source).copied()).collect(),
             end: config.duration.map_or(Time::NEVER, |d| Time::ZERO + config.start + d),
             random: (0..config.sources.len())
                 .map(|source| Stream::new(cluster.seed, &format!("ethernet/{source}")))
@@ -232,7 +240,7 @@ impl Ethernet {
         let stream = match c.pattern {
             Pattern::Pairs => source,
             Pattern::Uniform => {
-                let own = c.destinations.iter().position(|&to| to == from);
+                let own = self.own[source];
                 let others = c.destinations.len() - usize::from(own.is_some());
                 let drawn = random.below(others as u64) as usize;
                 let at = drawn + usize::from(own.is_some_and(|own| drawn >= own));

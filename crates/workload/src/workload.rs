@@ -122,7 +122,6 @@ impl Workload {
     /// they then act equally, and each part executes what concerns its own hosts.
     pub fn can_be_replicated(&self) -> bool {
         match self {
-            Workload::Ethernet(_) => false,
             Workload::Mpi(w) => !w.sends_parcels(),
             Workload::Application(w) => !w.is_custom(), // code of a user
             _ => true,

@@ -289,7 +289,7 @@ impl Fabric {
             packet.notes = Packet::DATAGRAM;
             packet.dst_endpoint = endpoint;
             packet.seq = number;
-            packet.ack = 1; // 0 in datagrams; partitioned runs have no other packets without connection
+            packet.ack = 1; // 0 in datagrams; raw Ethernet frames have payload
             let slot = self.pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet).arriving(at);
             self.arrives_from_elsewhere(link, handle, has_dcb, events);

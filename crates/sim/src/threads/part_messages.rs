@@ -33,6 +33,7 @@ impl PartMessages {
     pub fn deliver(&mut self, to: &mut World) {
         to.receive_written(&mut self.written);
         to.receive_waits(&mut self.mail.waits);
+        to.receive_lost_frames(&mut self.mail.lost_frames);
         if !self.mail.is_empty() {
             to.site.network.fabric.receive(&mut self.mail, &mut to.site.network.sources);
         }

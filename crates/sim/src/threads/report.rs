@@ -29,6 +29,9 @@ pub struct PartReport {
     pub alone: bool,
     /// Whether the run has ended, in parts that replicate workloads.
     pub has_ended: bool,
+    /// Smallest number of raw Ethernet frames in flight of a workload that has sent its last frame and
+    /// has not finished; only in the sum over all parts.
+    pub last_frames: i64,
 }
 
 impl PartReport {
@@ -44,6 +47,7 @@ impl PartReport {
         first_over: None,
         alone: false,
         has_ended: false,
+        last_frames: i64::MAX,
     };
 
     /// Returns the report of a part of a partitioned run, without the times of its next events.
@@ -81,6 +85,7 @@ impl PartReport {
             first_over: [self.first_over, other.first_over].into_iter().flatten().min(),
             alone: self.alone || other.alone,
             has_ended: self.has_ended || other.has_ended,
+            last_frames: self.last_frames.min(other.last_frames),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::site::Site;
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
+use std::collections::BTreeMap;
 
 /// Executes the events of all parts on this thread in the order of the undivided run, until the
 /// simulated time `until` (inclusive) or until `flows` flows are done. Returns the last event (key,
@@ -62,6 +63,45 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             (0..worlds.len()).for_each(|part| deliver(worlds, part));
         } else {
             one_event(worlds, part, first.1);
+        }
+        end_of_frames(worlds, first);
+    }
+}
+
+/// Finishes in all parts the workloads of raw Ethernet frames whose last frame has arrived or was lost
+/// in the event `last` (key, source), or schedules the next search for lost frames.
+fn end_of_frames(worlds: &mut [&mut World], last: (Key, u32)) {
+    let mut workloads = BTreeMap::new();
+    for world in worlds.iter_mut() {
+        workloads.append(&mut world.part_state_mut().last_frames);
+    }
+    if workloads.is_empty() {
+        return;
+    }
+    for world in worlds.iter_mut() {
+        world.site.network.now = last.0.time();
+        world.record_losses(Time::NEVER);
+    }
+    deliver_lost_frames(worlds);
+    for (workload, polls) in workloads {
+        let under_way = |world: &&mut World| world.site.transports.streams.under_way(workload);
+        let is_done = worlds.iter().map(under_way).sum::<i64>() == 0;
+        for world in worlds.iter_mut() {
+            match is_done {
+                true => world.end_frames(workload, last),
+                false if polls => world.poll_lost_frames_later(workload),
+                false => {}
+            }
+        }
+    }
+}
+
+/// Announces to all parts the lost raw Ethernet frames to their hosts.
+pub fn deliver_lost_frames(worlds: &mut [&mut World]) {
+    for from in 0..worlds.len() {
+        for to in 0..worlds.len() {
+            let mut lost = std::mem::take(&mut worlds[from].partition_mut().out[to].lost_frames);
+            worlds[to].receive_lost_frames(&mut lost);
         }
     }
 }

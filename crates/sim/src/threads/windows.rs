@@ -6,6 +6,7 @@ use super::part_messages::PartMessages;
 use super::report::PartReport;
 use super::step::in_step;
 use super::watch::{PartsSnapshot, Request, Watcher};
+use crate::streams_in_parts::LastFrames;
 use crate::world::{Progress, World};
 use eastwest_engine::meeting::{Meeting, Watch};
 use eastwest_types::{Span, Time};
@@ -21,12 +22,21 @@ pub struct Exchange<'a> {
     messages: Vec<Mutex<PartMessages>>,
     /// Reports of the parts, by parity of the window and part.
     reports: Vec<Mutex<PartReport>>,
+    /// Reports of the parts about raw Ethernet frames, by parity of the window and part.
+    frames: Vec<Mutex<Vec<LastFrames>>>,
     lookahead: Span,
     until: Time,
     /// Number of finished flows from which on the rest of the run is executed in step (event by
     /// event, on one thread).
     flows: u64,
+    /// Number of raw Ethernet frames in flight, after the last one of a workload was sent, up to which
+    /// the run is executed in step.
+    few_frames: i64,
 }
+
+/// Simulated time, in windows (lookahead times), that is executed in step while the last raw Ethernet
+/// frames of a workload are in flight, before the parts report again.
+const WINDOWS_OF_LAST_FRAMES: u64 = 64;
 
 /// Locks a mutex, even if another thread has panicked while it held the lock.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -39,11 +49,14 @@ impl<'a> Exchange<'a> {
     /// step.
     pub fn new(worlds: &'a mut [World], lookahead: Span, until: Time, flows: u64) -> Exchange<'a> {
         let parts = worlds.len();
+        let few_frames = worlds.first().map_or(0, |world| world.frames_of_two_windows(lookahead));
         Exchange {
             worlds: worlds.iter_mut().map(Mutex::new).collect(),
             meeting: Meeting::new(parts),
             messages: (0..2 * parts * parts).map(|_| Mutex::default()).collect(),
             reports: (0..2 * parts).map(|_| Mutex::new(PartReport::NOTHING)).collect(),
+            frames: (0..2 * parts).map(|_| Mutex::default()).collect(),
+            few_frames,
             lookahead,
             until,
             flows,
@@ -86,6 +99,9 @@ impl<'a> Exchange<'a> {
         if me == 0 {
             step = step.min(world.next_sample()).min(world.next_ask());
         }
+        if self.few_frames > 0 {
+            *locked(&self.frames[parity * self.parts() + me]) = world.report_last_frames();
+        }
         *locked(&self.reports[parity * self.parts() + me]) =
             PartReport { next, step, alone, ..PartReport::of(world) };
     }
@@ -93,8 +109,23 @@ impl<'a> Exchange<'a> {
     /// Returns the sum of the reports of all parts for the window of this parity (number of the
     /// window modulo 2).
     fn combined_report(&self, parity: usize) -> PartReport {
-        let all = &self.reports[parity * self.parts()..][..self.parts()];
-        all.iter().fold(PartReport::NOTHING, |sum, report| sum.and(*locked(report)))
+        let parts = parity * self.parts()..(parity + 1) * self.parts();
+        let all = self.reports[parts.clone()].iter();
+        let sum = all.fold(PartReport::NOTHING, |sum, report| sum.and(*locked(report)));
+        if self.few_frames == 0 {
+            return sum; // no workload sends raw Ethernet frames
+        }
+        let mut frames = self.frames[parts].iter().map(locked);
+        // All parts have reports about the same workloads.
+        let mut of_workloads = frames.next().map_or_else(Vec::new, |of_first| of_first.clone());
+        for of_part in frames {
+            of_workloads.iter_mut().zip(&*of_part).for_each(|(sum, of)| sum.add(*of));
+        }
+        let last_frames = of_workloads.iter().map(|of| of.under_way).min().unwrap_or(i64::MAX);
+        let has_missed_end = of_workloads.iter().any(|of| of.under_way == 0 && of.is_looked_for);
+        let why = "the last raw Ethernet frames arrived within one delay of a cable of each other";
+        let abort_reason = sum.abort_reason.or(has_missed_end.then_some(why));
+        PartReport { last_frames, abort_reason, ..sum }
     }
 
     /// Delivers the messages of other parts for the part number `me` to its world (the state of the
@@ -112,6 +143,16 @@ impl<'a> Exchange<'a> {
         }
         let is_last = all.has_ended || all.next > self.until || all.done >= self.flows;
         is_last.then_some(Windows::Last)
+    }
+
+    /// Returns the time until which one thread must execute all parts in step; `None` if the parts can
+    /// execute a window.
+    fn steps_until(&self, all: &PartReport) -> Option<Time> {
+        if all.last_frames <= self.few_frames {
+            let slice = Span(self.lookahead.0.saturating_mul(WINDOWS_OF_LAST_FRAMES));
+            return Some((all.next + slice).min(self.until));
+        }
+        (all.step <= all.next).then_some(all.step.min(self.until))
     }
 
     /// Returns the simulated time at which the next window ends.
@@ -312,7 +353,7 @@ pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator
             }
             return end;
         }
-        if !all.alone && all.step > all.next {
+        if !all.alone && x.steps_until(&all).is_none() {
             run_window(&mut world, x.end(&all));
             continue;
         }
@@ -353,8 +394,8 @@ fn run_on_one_thread(
         if let Some(end) = coordinator.checkpoint_if_requested(worlds) {
             return Some(end);
         }
-        if all.step <= all.next {
-            in_step(worlds, all.step.min(x.until), x.flows);
+        if let Some(until) = x.steps_until(&all) {
+            in_step(worlds, until, x.flows);
         } else {
             let end = x.end(&all);
             worlds.iter_mut().for_each(|world| run_window(world, end));
