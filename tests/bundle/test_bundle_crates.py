@@ -12,6 +12,7 @@ from bundles import contents
 from eastwest.errors import InputError
 from eastwest.mechanisms import new
 from eastwest.mechanisms.new import Kind
+from project_paths import ROOT
 from tiny import TINY
 
 pytestmark = pytest.mark.long
@@ -21,6 +22,8 @@ def test_a_crate_is_compiled_from_the_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # Shared with the tests of mechanisms, so that Eastwest is compiled once.
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(ROOT / "target" / "mechanisms"))
     crate = new.write("packed", Kind.queue).folder
     settings = {"fabric.queue.kind": "packed"}
     ew.run(TINY, set=settings, mechanisms=[crate], out="results/packed")
