@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Workloads with which a run is partitioned, each as the setting values that all its cases have.
-const WORKLOADS: [(&str, &[(&str, &str)]); 34] = [
+const WORKLOADS: [(&str, &[(&str, &str)]); 35] = [
     ("stride", &[("workload.*.kind", "stride")]),
     ("permutation", &[("workload.*.kind", "permutation")]),
     ("all-to-all", &[("workload.*.kind", "all-to-all")]),
@@ -50,6 +50,7 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 34] = [
     ("RoCEv2, jobs", &[("workload.*.kind", "mapreduce"), ROCE, SHORT_WAIT]),
     ("RoCEv2, incast", &[("workload.*.kind", "incast"), ROCE, SHORT_WAIT]),
     ("RoCEv2, bulk", &[("workload.*.kind", "bulk"), STOPS, ROCE, SHORT_WAIT]),
+    ("RoCEv2, raw frames", &[FRAMES, ("workload.*.frames", GIVEN), STRIDE, ROCE, TOGETHER]),
     ("RoCEv2, waiting flows", &[WAITING, ("workload.*.repeat", GIVEN), ROCE, SHORT_WAIT]),
 ];
 

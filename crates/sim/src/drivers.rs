@@ -59,11 +59,10 @@ impl Drivers {
         &self.all[usize::from(workload)]
     }
 
-    /// Returns the transport of all connections of a partitioned run. Raw Ethernet frames have none; if
-    /// there are no others, TCP without connections stands for it.
+    /// Returns the transport of all connections of a partitioned run; TCP if there are none.
     pub fn transport_in_parts(&self) -> Transport {
-        let mut transports = self.all.iter().map(|driver| driver.transport);
-        transports.find(|&via| via != Transport::Ethernet).unwrap_or(Transport::Tcp)
+        let mut connected = self.all.iter().filter(|driver| driver.workload.has_connections());
+        connected.next().map_or(Transport::Tcp, |driver| driver.transport)
     }
 
     /// Passes an event to the workload number `workload`. Appends the actions that the workload

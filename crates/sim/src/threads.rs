@@ -233,7 +233,7 @@ fn obstacle_of_network(plan: &Plan) -> Option<&'static str> {
     let workloads = &plan.workloads;
     let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
     let awake = |policy: LinkPolicy| !policy.saves_power();
-    let transports = || workloads.iter().map(|w| w.transport).filter(|&t| t != Transport::Ethernet);
+    let connected = || workloads.iter().filter(|w| w.workload.has_connections());
     [
         (units(&fabric.topology) < 2, "the fabric has fewer than two racks or pods"),
         (
@@ -241,7 +241,7 @@ fn obstacle_of_network(plan: &Plan) -> Option<&'static str> {
             "messages of an MPI program are sent as raw Ethernet frames",
         ),
         (
-            transports().zip(transports().skip(1)).any(|(one, other)| one != other),
+            connected().zip(connected().skip(1)).any(|(a, b)| a.transport != b.transport),
             "workloads use different transports",
         ),
         (Sizes::of(&fabric.topology).with_several_cards > 0, "hosts have several network cards"),
@@ -389,7 +389,8 @@ impl Parts {
         }
         let (lookahead, until) = (lookahead(first), first.site.until);
         let timeout = || first.site.transports.tcp.stack.shortest_timeout();
-        let has_tcp = first.site.drivers.all.iter().any(|d| d.transport == Transport::Tcp);
+        let mut connected = first.site.drivers.all.iter().filter(|d| d.workload.has_connections());
+        let has_tcp = connected.any(|driver| driver.transport == Transport::Tcp);
         if lookahead == Span::ZERO || (has_tcp && timeout() <= lookahead) {
             return Ok(Err("a cable has no delay, or all delays exceed a timeout of TCP"));
         }

@@ -252,6 +252,11 @@ impl Workload {
         matches!(self, Workload::Mpi(w) if w.sends_parcels())
     }
 
+    /// Whether the workload opens connections: it sends more than datagrams and raw Ethernet frames.
+    pub fn has_connections(&self) -> bool {
+        !(matches!(self, Workload::Datagrams(_) | Workload::Ethernet(_)) || self.sends_parcels())
+    }
+
     /// Returns a text with the requests for which each rank of an MPI program waits; `None` for
     /// other workloads.
     pub fn waiting(&self) -> Option<String> {
