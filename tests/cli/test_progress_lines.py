@@ -57,7 +57,11 @@ def test_a_run_at_a_steady_pace_has_one_line(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("width", [50, 80, 120])
-def test_a_bar_fits_the_terminal_and_has_both_times(width: int) -> None:
+def test_a_bar_fits_the_terminal_and_has_both_times(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # rich draws no bar if the variable names a terminal without control characters.
+    monkeypatch.setenv("TERM", "xterm")
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=width, color_system=None)
     with RunBar(console, "a scenario with a long name", estimate=True) as bar:
